@@ -5,6 +5,7 @@ every area, and the figures, by running the Python blocks of the pages that show
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -92,7 +93,19 @@ def draw_figures(folder: Path) -> None:
                 raise RuntimeError("\n".join(wrong))
 
 
+def link_references(app, what, name, obj, options, lines):
+    """Turn the keys of a References section, ``[key]``, into citations."""
+    if "References" in lines:
+        start = lines.index("References") + 2
+        lines[start:] = [
+            re.sub(r"\[([a-z]+\d{4}\w*)\]", r":cite:t:`\1`", line)
+            for line in lines[start:]
+        ]
+
+
 def setup(app):
     """Make the pages and figures once the settings are read."""
+    # Before napoleon, which is connected with the default priority of 500.
+    app.connect("autodoc-process-docstring", link_references, priority=400)
     write_api_pages(DOCS / "api" / "generated")
     draw_figures(DOCS / "generated")

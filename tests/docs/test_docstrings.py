@@ -105,11 +105,12 @@ def test_public_names_are_sorted_and_unique():
 
 
 def _cited_in_text():
-    texts = [inspect.getdoc(value) or "" for value in PUBLIC.values()]
-    texts += [page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md")]
-    for text in texts:
-        # :cite:`a,b` in docstrings, {cite}`a,b` in pages, with any suffix of cite.
-        for keys in re.findall(r"[:{]cite(?::?\w*)[:}]`([^`]+)`", text):
+    for value in PUBLIC.values():
+        yield from re.findall(
+            r"\[(\w+)\]", _section(value.__doc__ or "", "References") or ""
+        )
+    for page in ROOT.glob("docs/**/*.md"):
+        for keys in re.findall(r"{cite\S*}`([^`]+)`", page.read_text(encoding="utf-8")):
             yield from re.split(r",\s*", keys)
 
 
@@ -119,6 +120,15 @@ def test_citation_keys_resolve():
     assert sum(map(len, entries)) == len(known), "a key is defined in two areas"
     attached = {c.key for value in FUNCTIONS.values() for c in citations(value)}
     assert attached | set(_cited_in_text()) <= known
+
+
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if citations(FUNCTIONS[n])])
+def test_references_section_names_the_papers(name):
+    section = _section(FUNCTIONS[name].__doc__, "References")
+    assert section, "a function that stems from a paper has a References section"
+    assert set(re.findall(r"\[(\w+)\]", section)) <= {
+        citation.key for citation in citations(FUNCTIONS[name])
+    }
 
 
 def test_attached_citations_lie_in_their_own_area():
