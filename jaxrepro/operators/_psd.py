@@ -1,0 +1,73 @@
+r"""Functions of a positive semi-definite matrix, with exact derivatives.
+
+For :math:`A = Q \operatorname{diag}(\lambda) Q^\top` the derivative of
+:math:`f(A)` is :math:`Q\,(F \odot Q^\top dA\, Q)\,Q^\top` with the divided
+differences :math:`F_{ij} = (f(\lambda_i) - f(\lambda_j)) / (\lambda_i -
+\lambda_j)`. For the two functions below they have closed forms, so repeated
+eigenvalues do no harm, as they would if eigenvectors were differentiated.
+Eigenvalues that vanish stay zero in value and derivative: the rank is taken to
+be constant, as in the derivative of a pseudo-inverse.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from ..core import matmul, safe_divide, safe_eigh, safe_sqrt
+
+
+@jax.custom_jvp
+def regularised_inverse(matrix, gamma):
+    r""":math:`(A + \gamma I)^{-1}`; at :math:`\gamma = 0` the pseudo-inverse."""
+    f, q = _inverse_values(matrix, gamma)
+    return matmul(q * f[None, :], q.T)
+
+
+@regularised_inverse.defjvp
+def _regularised_inverse_jvp(primals, tangents):
+    f, q = _inverse_values(*primals)
+    return matmul(q * f[None, :], q.T), _tangent(q, f, -outer(f), f**2, *tangents)
+
+
+@jax.custom_jvp
+def regularised_inverse_root(matrix, gamma):
+    r""":math:`(A + \gamma I)^{-1/2}`; at :math:`\gamma = 0` on the range of A."""
+    f, q = _inverse_values(matrix, gamma)
+    return matmul(q * safe_sqrt(f)[None, :], q.T)
+
+
+@regularised_inverse_root.defjvp
+def _regularised_inverse_root_jvp(primals, tangents):
+    f, q = _inverse_values(*primals)
+    h = safe_sqrt(f)
+    within = -safe_divide(outer(f), h[:, None] + h[None, :])
+    return matmul(q * h[None, :], q.T), _tangent(q, f, within, f * h, *tangents)
+
+
+def live_inverse(values):
+    r""":math:`1/\lambda_i`, and 0 where :math:`\lambda_i` is 0 to rounding."""
+    cutoff = len(values) * jnp.finfo(values.dtype).eps * jnp.max(values)
+    # NaN fails the comparison and stays NaN.
+    dead = values <= cutoff
+    return safe_divide(jnp.ones_like(values), jnp.where(dead, 0, values))
+
+
+def divided_differences(live, within, across):
+    """Choose ``within`` between two live eigenvalues, else ``across`` of the live."""
+    both = live[:, None] & live[None, :]
+    return jnp.where(both, within, jnp.maximum(across[:, None], across[None, :]))
+
+
+def outer(f):
+    """Products of all pairs of entries."""
+    return f[:, None] * f[None, :]
+
+
+def _inverse_values(matrix, gamma):
+    values, vectors = safe_eigh(matrix)
+    return live_inverse(jnp.maximum(values, 0) + gamma), vectors
+
+
+def _tangent(q, f, within, across, d_matrix, d_gamma):
+    m = matmul(q.T, matmul(d_matrix, q)) + d_gamma * jnp.eye(len(q), dtype=q.dtype)
+    m = divided_differences(f != 0, within, across) * m
+    return matmul(q, matmul(m, q.T))
