@@ -2,5 +2,15 @@
 
 from ._case import Case as Case
 from ._contract import ContractError as ContractError, check_contract as check_contract
+from ._registry import (
+    contract_gaps as contract_gaps,
+    public_functions as public_functions,
+)
 
-__all__ = ["Case", "ContractError", "check_contract"]
+__all__ = [
+    "Case",
+    "ContractError",
+    "check_contract",
+    "contract_gaps",
+    "public_functions",
+]

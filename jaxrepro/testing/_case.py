@@ -51,6 +51,9 @@ class Case:
         what a finite difference cannot move, such as weights of fixed mass.
     grad_tol : float, default 1e-5
         Allowed difference between a derivative and its finite difference.
+    edge : bool, default False
+        Whether the arguments sit where a finite difference means nothing, such
+        as a norm at 0: then derivatives need only be finite.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class Case:
     traced: Mapping[str, float] = dataclasses.field(default_factory=dict)
     wrt: tuple[int | str, ...] | None = None
     grad_tol: float = 1e-5
+    edge: bool = False
 
     def __post_init__(self):
         if not self.strict and not self.reason:
