@@ -1,0 +1,1 @@
+"""Experiments, one file each, in one folder an area. See ``jaxrepro.experiment``."""

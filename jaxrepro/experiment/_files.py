@@ -1,0 +1,61 @@
+"""Files that are whole or absent: every write is to a temporary name, then a rename."""
+
+import dataclasses
+import enum
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file atomically: a reader sees the old content, the new, or no file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    with open(temporary, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def write_json(path: Path, value) -> None:
+    """Write ``value`` as JSON in UTF-8, atomically."""
+    write_bytes(path, (to_json(value, indent=1) + "\n").encode())
+
+
+def read_json(path: Path):
+    """Read a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def to_json(value, indent: int | None = None) -> str:
+    """JSON text of nested containers, dataclasses, arrays and paths.
+
+    NaN and infinities, which JSON does not know, become the strings that
+    Python's ``float`` reads.
+    """
+    plain = to_plain(value)
+    return json.dumps(plain, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def to_plain(value):
+    """Nested lists, dicts and scalars that JSON can hold."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value)]
+        return {name: to_plain(getattr(value, name)) for name in names}
+    if isinstance(value, dict):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, enum.Enum):
+        return to_plain(value.value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_plain(item) for item in value]
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
+        return to_plain(np.asarray(value).tolist())
+    return str(value)

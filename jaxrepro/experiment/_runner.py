@@ -1,0 +1,290 @@
+"""One run of one experiment: settings, folder, tables, figures, claims."""
+
+import contextlib
+import os
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from ..core import MissingExtraError
+from ._claim import ClaimResult, Verdict, all_in_error, judge
+from ._figure import require_matplotlib
+from ._files import read_json, to_plain, write_json
+from ._folder import RunFolder, new_folder, settings_hash, utc_now, utc_stamp
+from ._manifest import bibliography, environment
+from ._registry import Experiment
+from ._table import as_table
+
+
+class RunResult(NamedTuple):
+    """Outcome of one experiment.
+
+    Attributes
+    ----------
+    name : str
+        Name of the experiment.
+    folder : Path
+        Its run folder.
+    status : str
+        ``"complete"`` if ``run`` returned, ``"failed"`` if it raised; a folder
+        whose manifest still says ``"running"`` was stopped or is at work.
+    claims : tuple of ClaimResult
+        Verdicts, empty while the run is incomplete.
+    seconds : float
+        Wall time.
+    error : str
+        Traceback of a failed run, else empty.
+    plot_error : str
+        Traceback of failed figures or why there are none, else empty.
+    """
+
+    name: str
+    folder: Path
+    status: str
+    claims: tuple[ClaimResult, ...] = ()
+    seconds: float = 0.0
+    error: str = ""
+    plot_error: str = ""
+
+    @property
+    def as_declared(self) -> bool:
+        """Whether the run succeeded and every verdict is the declared one."""
+        figures_failed = self.plot_error.startswith("Traceback")
+        verdicts = all(claim.verdict.as_declared for claim in self.claims)
+        return self.status == "complete" and not figures_failed and verdicts
+
+
+def run_experiment(
+    experiment: Experiment,
+    config: Any = None,
+    *,
+    results: str | Path = "results",
+    quick: bool = False,
+    seed: int = 0,
+    x64: bool | None = None,
+    resume: str | Path | None = None,
+    command: Sequence[str] = (),
+) -> RunResult:
+    """Run an experiment in a folder of its own and judge its claims.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What the decorator returned.
+    config : dataclass, optional
+        Settings; by default those of the full or the quick run.
+    results : str or Path, default "results"
+        Parent of all run folders.
+    quick : bool, default False
+        Whether this is a quick run.
+    seed : int, default 0
+        Seed of everything random.
+    x64 : bool, optional
+        Precision; by default what the experiment declares.
+    resume : str or Path, optional
+        Folder of an unfinished run with the same settings, to be continued:
+        stages kept by ``out.cached`` are not computed again.
+    command : sequence of str, default ()
+        Command line, for the manifest.
+
+    Returns
+    -------
+    RunResult
+        Verdicts and folder. An exception of the experiment does not come
+        through: it makes the status ``"failed"``.
+
+    Raises
+    ------
+    ValueError
+        If ``resume`` was started with other settings.
+
+    Examples
+    --------
+    >>> import dataclasses, tempfile
+    >>> from jaxrepro.experiment import Claim, experiment, run_experiment
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Config:
+    ...     n: int = 3
+    >>> claim = Claim(
+    ...     "last", "the last square is 4", "derivation", lambda t: t["x"]["x"][-1], 4
+    ... )
+    >>> @experiment(config=Config, quick={}, claims=[claim], papers=[], cost="1 s")
+    ... def run(config, out):
+    ...     return {"x": {"x": [i**2 for i in range(config.n)]}}
+    >>> result = run_experiment(run, results=tempfile.mkdtemp())
+    >>> result.status, str(result.claims[0].verdict)
+    ('complete', 'held')
+    """
+    config = experiment.settings(quick=quick) if config is None else config
+    settings = run_settings(experiment, config, quick=quick, seed=seed, x64=x64)
+    if resume is None:
+        folder = new_run_folder(results, settings)
+    else:
+        folder = Path(resume)
+        different = different_settings(folder, settings)
+        if different:
+            raise ValueError(
+                f"resume: {folder} was started with other settings "
+                f"({', '.join(different)}); start a new run"
+            )
+    out = RunFolder(folder, seed=seed, quick=quick)
+    manifest = _open_manifest(experiment, settings, command, folder)
+
+    start = time.perf_counter()
+    tables, plot_error = {}, ""
+    # The standard output is for the requested result only.
+    with jax.enable_x64(settings["x64"]), contextlib.redirect_stdout(sys.stderr):
+        try:
+            tables = _run(experiment, config, out)
+        except (Exception, SystemExit):
+            error = traceback.format_exc()
+            claims = all_in_error(experiment.claims, "the experiment failed")
+        else:
+            error = ""
+            claims = judge(experiment.claims, tables, quick=quick)
+            plot_error = _plot(experiment, tables, out)
+    seconds = time.perf_counter() - start
+
+    write_json(folder / "claims.json", [claim._asdict() for claim in claims])
+    status = "failed" if error else "complete"
+    outcome = {
+        "status": status,
+        "finished": utc_now(),
+        "seconds": seconds,
+        "error": error,
+        "plot_error": plot_error,
+    }
+    write_json(folder / "manifest.json", {**manifest, **outcome})
+    out.log(status, **({"error": error} if error else {}))
+    return RunResult(
+        experiment.name, folder, status, claims, seconds, error, plot_error
+    )
+
+
+def read_result(folder: str | Path) -> RunResult:
+    """Outcome of a run, from its folder.
+
+    Parameters
+    ----------
+    folder : str or Path
+        A run folder; the run may be unfinished.
+
+    Returns
+    -------
+    RunResult
+        What :func:`run_experiment` returned, or the state of an unfinished run.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder holds no manifest.
+
+    Examples
+    --------
+    >>> from jaxrepro.experiment import read_result
+    >>> read_result("results/no/such/run")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: results/no/such/run: not a run folder (no manifest.json)
+    """
+    folder = Path(folder)
+    if not (folder / "manifest.json").exists():
+        raise FileNotFoundError(f"{folder}: not a run folder (no manifest.json)")
+    manifest = read_json(folder / "manifest.json")
+    claims = ()
+    if manifest["status"] != "running":
+        claims = tuple(
+            ClaimResult(**{**entry, "verdict": Verdict(entry["verdict"])})
+            for entry in read_json(folder / "claims.json")
+        )
+    return RunResult(
+        manifest["experiment"],
+        folder,
+        manifest["status"],
+        claims,
+        manifest.get("seconds", 0.0),
+        manifest.get("error", ""),
+        manifest.get("plot_error", ""),
+    )
+
+
+def run_settings(experiment, config, *, quick, seed, x64) -> dict:
+    """What identifies a run, in the form that ``config.json`` holds."""
+    return {
+        "experiment": experiment.name,
+        "config": to_plain(config),
+        "quick": quick,
+        "seed": seed,
+        "x64": experiment.x64 if x64 is None else x64,
+    }
+
+
+def new_run_folder(results: str | Path, settings: dict) -> Path:
+    """Make the folder of a run that has not started."""
+    parent = Path(results, *settings["experiment"].split("/"))
+    folder = new_folder(parent, f"{utc_stamp()}-{settings_hash(settings)}")
+    write_json(folder / "config.json", settings)
+    return folder
+
+
+def different_settings(folder: Path, settings: dict) -> list[str]:
+    """Names of the settings in which a run folder differs."""
+    recorded = read_json(folder / "config.json")
+    return [key for key in settings if recorded.get(key) != settings[key]]
+
+
+def _open_manifest(experiment, settings, command, folder):
+    """Write the manifest of a run that starts, or starts again."""
+    file = folder / "manifest.json"
+    now = utc_now()
+    earlier = read_json(file) if file.exists() else {"started": now, "resumed": []}
+    code = getattr(experiment.run, "__code__", None)
+    source = Path(code.co_filename) if code else None
+    manifest = {
+        "status": "running",
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "description": experiment.description,
+        "cost": experiment.cost,
+        "started": earlier["started"],
+        "resumed": [*earlier["resumed"], now] if file.exists() else [],
+        "command": list(command),
+        "process": os.getpid(),
+        **{key: settings[key] for key in ("quick", "seed", "x64")},
+        **environment(source if source and source.exists() else None),
+        "papers": bibliography(experiment.papers, experiment.name.partition("/")[0]),
+    }
+    write_json(file, manifest)
+    return manifest
+
+
+def _run(experiment, config, out):
+    returned = experiment.run(config, out)
+    if not isinstance(returned, dict):
+        raise TypeError(
+            f"run: expected a dict of tables; got {type(returned).__name__}"
+        )
+    tables = {name: as_table(name, columns) for name, columns in returned.items()}
+    for name, columns in tables.items():
+        out.save_table(name, columns)
+    return tables
+
+
+def _plot(experiment, tables, out):
+    if experiment.plot is None:
+        return ""
+    try:
+        require_matplotlib()
+        experiment.plot(tables, out)
+    except MissingExtraError as missing:
+        out.log("no figures", reason=str(missing))
+        return str(missing)
+    except (Exception, SystemExit):
+        out.log("figures failed", error=traceback.format_exc())
+        return traceback.format_exc()
+    return ""

@@ -1,0 +1,200 @@
+"""Several experiments in one command: progress, summary, report; resumable."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ._claim import Verdict
+from ._files import read_json, write_json
+from ._folder import new_folder, utc_now, utc_stamp
+from ._registry import load_or_explain
+from ._report import write_report
+from ._runner import (
+    RunResult,
+    different_settings,
+    new_run_folder,
+    read_result,
+    run_experiment,
+    run_settings,
+)
+
+
+class SessionResult(NamedTuple):
+    """Outcome of one ``run`` command.
+
+    Attributes
+    ----------
+    folder : Path
+        ``results/<UTC stamp>``, with ``summary.json``.
+    report : Path
+        The page.
+    results : tuple of RunResult
+        One an experiment, in order.
+    """
+
+    folder: Path
+    report: Path
+    results: tuple[RunResult, ...]
+
+    @property
+    def as_declared(self) -> bool:
+        """Whether every experiment succeeded with the declared verdicts."""
+        return all(result.as_declared for result in self.results)
+
+
+def run_session(
+    package: str,
+    names: Sequence[str],
+    *,
+    config: Any = None,
+    results: str | Path = "results",
+    quick: bool = False,
+    seed: int = 0,
+    x64: bool | None = None,
+    resume: str | Path | None = None,
+    command: Sequence[str] = (),
+) -> SessionResult:
+    """Run experiments one after the other and write a summary and a report.
+
+    An experiment that fails does not stop the others. Progress goes to stderr.
+
+    Parameters
+    ----------
+    package : str
+        Import name of the folder of experiments.
+    names : sequence of str
+        Experiments, ``area/file``.
+    config : dataclass, optional
+        Settings of the experiment, if it is a single one.
+    results : str or Path, default "results"
+        Parent of all folders.
+    quick, seed, x64
+        As in :func:`run_experiment`.
+    resume : str or Path, optional
+        ``results/<UTC stamp>`` of an earlier session. Complete runs are not
+        repeated, the others continue in their folders.
+    command : sequence of str, default ()
+        Command line, for the records; a session is resumed from it.
+
+    Returns
+    -------
+    SessionResult
+        Folder, report and the outcome of every experiment.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from jaxrepro.experiment import run_session
+    >>> session = run_session("jaxrepro.experiment", [], results=tempfile.mkdtemp())
+    >>> session.report.name, session.as_declared
+    ('report.html', True)
+    """
+    if resume is None:
+        folder, runs = new_folder(Path(results), utc_stamp()), {}
+    else:
+        folder = Path(resume)
+        runs = _earlier_runs(folder)
+    options = {"quick": quick, "seed": seed}
+    record = {"package": package, "command": list(command), **options}
+    record["started"] = utc_now()
+
+    def save(status):
+        # Written before and after each run, so that a killed session can go on.
+        entries = [_entry(run, folder) for run in runs.values()]
+        outcome = {"status": status, "written": utc_now(), "experiments": entries}
+        write_json(folder / "summary.json", {**record, **outcome})
+
+    save("running")
+    try:
+        for position, name in enumerate(names, start=1):
+            label = f"[{position}/{len(names)}] {name} ..."
+            print(label, end="", flush=True, file=sys.stderr)
+            experiment = load_or_explain(package, name)
+            precision = experiment.x64 if x64 is None else x64
+            own = experiment.settings(quick=quick) if config is None else config
+            settings = run_settings(experiment, own, **options, x64=precision)
+            run = _with_same_settings(runs.get(name), settings)
+            if run is None:
+                run = RunResult(name, new_run_folder(results, settings), "running")
+            runs[name] = run
+            if run.status != "complete":
+                save("running")
+                runs[name] = run_experiment(
+                    experiment,
+                    own,
+                    **options,
+                    x64=precision,
+                    resume=run.folder,
+                    command=command,
+                )
+                save("running")
+            _finish_line(label, runs[name])
+    except BaseException:
+        save("interrupted")
+        again = f"python -m {package} run --resume {folder}"
+        print(f"\nstopped; continue with: {again}", file=sys.stderr)
+        raise
+    save("finished")
+    return SessionResult(folder, write_report(folder), tuple(runs[n] for n in names))
+
+
+def _earlier_runs(folder):
+    runs = {}
+    for entry in read_json(folder / "summary.json")["experiments"]:
+        place = folder / entry["folder"]
+        runs[entry["experiment"]] = (
+            read_result(place)
+            if (place / "manifest.json").exists()
+            else RunResult(entry["experiment"], place, "running")
+        )
+    return runs
+
+
+def _with_same_settings(run, settings):
+    if run is None:
+        return None
+    different = different_settings(run.folder, settings)
+    if different:
+        changed = ", ".join(different)
+        print(f" ({changed} changed: anew)", end="", flush=True, file=sys.stderr)
+        return None
+    return run
+
+
+def _entry(run, folder):
+    return {
+        "experiment": run.name,
+        "folder": Path(os.path.relpath(run.folder, folder)).as_posix(),
+        "status": run.status,
+        "as_declared": run.as_declared,
+        "seconds": run.seconds,
+        "claims": {claim.name: str(claim.verdict) for claim in run.claims},
+    }
+
+
+def _finish_line(label, run):
+    # On a terminal the line is written anew: a progress bar may have been over it.
+    start = f"\r{label}" if sys.stderr.isatty() else ""
+    print(f"{start} {outcome_text(run)}", flush=True, file=sys.stderr)
+
+
+def outcome_text(run: RunResult) -> str:
+    """Outcome in a few words, such as ``12 s, 5/5 claims held``."""
+    if run.status == "failed":
+        return f"failed: {run.error.strip().splitlines()[-1]}"
+    text = f"{run.seconds:.0f} s, {count_text(run.claims)}"
+    if run.plot_error:
+        text += f"; no figures: {run.plot_error.strip().splitlines()[-1]}"
+    return text
+
+
+def count_text(claims) -> str:
+    """Counts of verdicts, such as ``3 held, 1 missed``."""
+    verdicts = [claim.verdict for claim in claims]
+    held = verdicts.count(Verdict.HELD)
+    if held == len(verdicts):
+        return f"{held}/{held} claims held" if verdicts else "no claims"
+    counts = {verdict: verdicts.count(verdict) for verdict in Verdict}
+    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)

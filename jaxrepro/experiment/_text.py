@@ -1,0 +1,97 @@
+"""The table of claims as plain text that fits a terminal."""
+
+import textwrap
+import unicodedata
+from collections.abc import Iterable
+
+from ._runner import RunResult
+
+_HEADERS = ("claim", "source", "expected", "measured", "verdict")
+_SHARES = (0.0, 0.22, 0.14, 0.14, 0.16)  # the first column takes the rest
+
+
+def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
+    """Aligned plain-text table of claims, wrapped to a width.
+
+    Parameters
+    ----------
+    results : iterable of RunResult
+        Outcomes of experiments.
+    width : int, default 100
+        Columns that the table may take, at least 60.
+
+    Returns
+    -------
+    str
+        One block an experiment, one row a claim: statement, source, what is
+        expected, what was measured, verdict. Reasons stand below a row.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from jaxrepro.experiment import Claim, RunResult, claims_table, judge
+    >>> claim = Claim("zero", "x is 0", "derivation", lambda t: 0, 0)
+    >>> run = RunResult("area/name", Path("results"), "complete", judge([claim], {}))
+    >>> print(claims_table([run], width=60).splitlines()[-2].split()[-1])
+    held
+    """
+    width = max(width, 60)
+    widths = [int(share * width) for share in _SHARES]
+    widths[0] = width - sum(widths) - 2 * (len(widths) - 1)
+    lines = []
+    for run in results:
+        lines += ["", run.name, "=" * min(width, _columns(run.name))]
+        lines += _row(_HEADERS, widths)
+        lines += ["  ".join("-" * w for w in widths)]
+        for claim in run.claims:
+            sign = "" if claim.verdict.as_declared else "! "
+            cells = [claim.statement, claim.source, claim.target, claim.measured]
+            lines += _row([*cells, sign + claim.verdict], widths)
+            if claim.detail:
+                note = textwrap.wrap(claim.detail, width - 4)
+                lines += [f"    {line}" for line in note]
+        if run.status == "failed":
+            last = run.error.strip().splitlines()[-1]
+            lines += textwrap.wrap(f"The experiment failed: {last}", width)
+        elif run.status == "running":
+            lines += ["The run is incomplete."]
+    return "\n".join(line.rstrip() for line in [*lines, ""])
+
+
+def _row(cells, widths):
+    wrapped = [_wrap(str(cell), width) for cell, width in zip(cells, widths)]
+    height = max(map(len, wrapped))
+    padded = [column + [""] * (height - len(column)) for column in wrapped]
+    return [
+        "  ".join(_pad(part, width) for part, width in zip(parts, widths))
+        for parts in zip(*padded)
+    ]
+
+
+def _wrap(text, width):
+    """As textwrap.wrap, counting wide (East Asian) characters as two columns."""
+    if _columns(text) == len(text):
+        return textwrap.wrap(text, width) or [""]
+    lines, line = [], ""
+    for word in text.split():
+        joined = f"{line} {word}".strip()
+        if _columns(joined) <= width:
+            line = joined
+            continue
+        lines += [line] * bool(line)
+        line = ""
+        for character in word:
+            if _columns(line + character) > width:
+                lines, line = [*lines, line], ""
+            line += character
+    return [*lines, line]
+
+
+def _pad(text, width):
+    return text + " " * max(0, width - _columns(text))
+
+
+def _columns(text):
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    marks = sum(bool(unicodedata.combining(c)) for c in text)
+    return len(text) + wide - marks
