@@ -2,6 +2,7 @@
 
 from ._case import Case as Case
 from ._contract import ContractError as ContractError, check_contract as check_contract
+from ._flops import FlopCount as FlopCount, count_flops as count_flops
 from ._registry import (
     contract_gaps as contract_gaps,
     public_functions as public_functions,
@@ -10,7 +11,9 @@ from ._registry import (
 __all__ = [
     "Case",
     "ContractError",
+    "FlopCount",
     "check_contract",
     "contract_gaps",
+    "count_flops",
     "public_functions",
 ]
