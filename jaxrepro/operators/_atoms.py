@@ -219,11 +219,11 @@ def biorthonormalize(
         n = jnp.sum(atoms.mask, dtype=atoms.x.dtype)
         right, left = atoms.beta, atoms.alpha
         norm = gram_norm(kernel(atoms.x, atoms.x), right) / jnp.sqrt(n)
-        paired = real_matmul(kernel(atoms.y, atoms.x), right) / n
+        paired = real_matmul(kernel(atoms.y, atoms.x) / n, right)
     else:
         right, left = atoms.right, atoms.left
         norm, paired = safe_norm(right, 0), right
-    norm = jnp.where(live, norm, 1)
+    norm = jnp.where(live, norm, 1).astype(right.dtype)
     product = jnp.sum(left.conj() * paired, axis=0) / norm
     right = right / norm[None]
     left = left / jnp.where(live, product, 1).conj()[None]

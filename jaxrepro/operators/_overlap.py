@@ -67,8 +67,9 @@ def overlap(
     >>> import jax.numpy as jnp
     >>> from jaxrepro import operators
     >>> atoms = operators.spectral_atoms(jnp.array([[0.9, 0.2], [0.0, 0.5]]), 1.0)
-    >>> operators.overlap(atoms, atoms).real.round(2).tolist()
-    [[1.0, -0.2], [-0.2, 1.0]]
+    >>> print(jnp.array_str(operators.overlap(atoms, atoms).real, precision=2))
+    [[ 1.  -0.2]
+     [-0.2  1. ]]
     """
     check_pair(("atoms1", "atoms2"), atoms1, atoms2, kernel)
     return projector_overlap(

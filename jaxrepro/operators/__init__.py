@@ -1,0 +1,86 @@
+"""Dynamical systems as operators, and distances between them.
+
+Trajectories become windows (:func:`delay_embed`), windows an operator
+(:func:`reduced_rank_regression`), the operator a measure on eigenvalues and
+spectral projectors (:func:`spectral_atoms`), and measures are compared by
+optimal transport (:func:`sgot`, :func:`sgot_pairwise`).
+:func:`distance_matrix` makes all these steps in one call.
+"""
+
+from ._atoms import (
+    KernelAtoms as KernelAtoms,
+    SpectralAtoms as SpectralAtoms,
+    biorthonormalize as biorthonormalize,
+    spectral_atoms as spectral_atoms,
+)
+from ._embedding import delay_embed as delay_embed, snapshot_pairs as snapshot_pairs
+from ._fit import (
+    KernelOperatorFit as KernelOperatorFit,
+    LinearOperatorFit as LinearOperatorFit,
+)
+from ._ground_cost import ground_cost as ground_cost
+from ._hilbert_schmidt import hs_distance as hs_distance
+from ._kernels import (
+    GaussianKernel as GaussianKernel,
+    LinearKernel as LinearKernel,
+    MaternKernel as MaternKernel,
+    PolynomialKernel as PolynomialKernel,
+    median_lengthscale as median_lengthscale,
+)
+from ._knn import knn_predict as knn_predict, monte_carlo_cv as monte_carlo_cv
+from ._martin import MartinResult as MartinResult, martin_distance as martin_distance
+from ._mds import (
+    classical_mds as classical_mds,
+    distance_correlation as distance_correlation,
+)
+from ._operator_norm import operator_norm_distance as operator_norm_distance
+from ._overlap import overlap as overlap
+from ._pairwise import sgot_pairwise as sgot_pairwise
+from ._regression import (
+    principal_component_regression as principal_component_regression,
+    reduced_rank_regression as reduced_rank_regression,
+    ridge_regression as ridge_regression,
+)
+from ._sgot import (
+    eta_heuristic as eta_heuristic,
+    got as got,
+    sgot as sgot,
+    sot as sot,
+)
+from ._store import load_atoms as load_atoms, save_atoms as save_atoms
+
+__all__ = [
+    "GaussianKernel",
+    "KernelAtoms",
+    "KernelOperatorFit",
+    "LinearKernel",
+    "LinearOperatorFit",
+    "MartinResult",
+    "MaternKernel",
+    "PolynomialKernel",
+    "SpectralAtoms",
+    "biorthonormalize",
+    "classical_mds",
+    "delay_embed",
+    "distance_correlation",
+    "eta_heuristic",
+    "got",
+    "ground_cost",
+    "hs_distance",
+    "knn_predict",
+    "load_atoms",
+    "martin_distance",
+    "median_lengthscale",
+    "monte_carlo_cv",
+    "operator_norm_distance",
+    "overlap",
+    "principal_component_regression",
+    "reduced_rank_regression",
+    "ridge_regression",
+    "save_atoms",
+    "sgot",
+    "sgot_pairwise",
+    "snapshot_pairs",
+    "sot",
+    "spectral_atoms",
+]

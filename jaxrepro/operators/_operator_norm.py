@@ -1,0 +1,90 @@
+r"""Operator-norm distance between transfer operators."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from ..core import matmul, safe_divide, safe_eigh, safe_sqrt
+from ._difference import dense_difference, difference_grams
+from ._hilbert_schmidt import Operator
+
+
+def operator_norm_distance(
+    operator1: Operator,
+    operator2: Operator,
+    *,
+    dt: Real[ArrayLike, ""] | None = None,
+    dt2: Real[ArrayLike, ""] | None = None,
+    kernel: Callable | None = None,
+) -> Float[Array, ""]:
+    r"""Largest singular value of the difference of two transfer operators.
+
+    .. math:: \|T - T'\|^2 = \lambda_{\max}(R^* R\, L^* L), \qquad T - T' = R L^* .
+
+    Parameters
+    ----------
+    operator1, operator2 : array, LinearOperatorFit, KernelOperatorFit, \
+SpectralAtoms or KernelAtoms
+        The two operators, both in one form, as in :func:`hs_distance`.
+    dt : float, optional
+        Time step of operators that are given by atoms.
+    dt2 : float, optional
+        Time step of the second operator, by default ``dt``.
+    kernel : equinox.Module, optional
+        Kernel of ``KernelOperatorFit`` and ``KernelAtoms``.
+
+    Returns
+    -------
+    array of shape ()
+        The distance.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, the kernel or the time step of atoms is missing, or a
+        concrete time step is not positive.
+    TypeError
+        If the operators come in two forms.
+
+    Notes
+    -----
+    Factored operators need an eigenproblem of size :math:`r_1 + r_2` only, on
+    Gram matrices, with the floor described at :func:`hs_distance`. First
+    derivatives are those of a simple largest singular value; where it is
+    repeated they are one subgradient. Second derivatives are not available.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from jaxrepro.operators import operator_norm_distance
+    >>> float(operator_norm_distance(jnp.diag(jnp.array([3.0, 1.0])), jnp.eye(2)))
+    2.0
+    """
+    difference = dense_difference(operator1, operator2)
+    if difference is not None:
+        right = matmul(difference, difference.conj().T)
+        left = jnp.eye(len(right), dtype=right.dtype)
+    else:
+        right, left = difference_grams(operator1, operator2, dt, dt2, kernel)
+    return safe_sqrt(_largest_eigenvalue(right, left))
+
+
+def _largest_eigenvalue(s, t):
+    r"""Largest eigenvalue of :math:`S T`, both positive semi-definite.
+
+    With :math:`w` the top eigenvector of :math:`S^{1/2} T S^{1/2}`, right and left
+    eigenvectors of :math:`ST` are :math:`v = S^{1/2} w` and :math:`u = T v`. Held
+    fixed, :math:`u^* S T v / u^* v` has the value and the first derivative of the
+    eigenvalue, and no derivative of a square root is needed.
+    """
+    values, vectors = safe_eigh(jax.lax.stop_gradient(s))
+    roots = safe_sqrt(values).astype(vectors.dtype)[None, :]
+    half = matmul(vectors * roots, vectors.conj().T)
+    middle = matmul(half, matmul(jax.lax.stop_gradient(t), half))
+    v = matmul(half, safe_eigh(middle).vectors[:, -1])
+    u = jax.lax.stop_gradient(matmul(t, v))
+    norm = jnp.sum(u.conj() * v).real
+    value = jnp.sum(u.conj() * matmul(s, matmul(t, v))).real
+    return safe_divide(value, norm)

@@ -1,0 +1,171 @@
+"""Matrices of distances between many operators."""
+
+import functools
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from .. import ot
+from ..core import check_integer, paper
+from ._ground_cost import check_traced, cost_options
+from ._measure import KernelAtoms, SpectralAtoms, check_atoms, check_pair
+from ._overlap import unit_atoms
+from ._sgot import sgot, solver_options, unit_distance
+
+# A block of pairs is cut so that its arrays hold at most this many numbers.
+_MOST_NUMBERS = 2**24
+
+
+@paper(
+    "germain2026spectral",
+    "definition of the spectral-Grassmann Wasserstein metric",
+    uses=(sgot,),
+)
+def sgot_pairwise(
+    batch1: SpectralAtoms | KernelAtoms,
+    batch2: SpectralAtoms | KernelAtoms | None = None,
+    *,
+    eta: Real[ArrayLike, ""],
+    scaling: Real[ArrayLike, "2"] | Sequence[Real[ArrayLike, ""]] = (1.0, 1.0),
+    eps: Real[ArrayLike, ""] | None = None,
+    kernel: Callable | None = None,
+    p: int | float | None = None,
+    kind: str | None = None,
+    convention: str = "paper",
+    q: int | float = 1,
+    r: int | float | None = None,
+    stable: bool | None = None,
+    solver: str = "exact",
+    n_iter: int | None = None,
+    block: int = 1024,
+) -> Float[Array, "N M"]:
+    r"""Distances between all systems of one batch, or of two.
+
+    .. math:: D_{kl} = d(T_k, T'_l), \qquad \text{with } d
+              \text{ as in } \texttt{sgot} .
+
+    Parameters
+    ----------
+    batch1 : SpectralAtoms or KernelAtoms
+        N systems: atoms whose fields have one more, leading axis, for instance
+        from ``jax.vmap`` of :func:`spectral_atoms`. Systems with fewer atoms or
+        samples than others are padded (``weight`` 0, ``mask`` False). With
+        ``weight`` None the assignment solver is used.
+    batch2 : SpectralAtoms or KernelAtoms, optional
+        M systems of the same type. None compares ``batch1`` with itself: each
+        pair is computed once and the diagonal is exactly 0.
+    eta : float
+        Share of the eigenvalues, in [0, 1].
+    scaling : pair of floats, default (1.0, 1.0)
+        As in :func:`sgot`, like all options that follow.
+    eps : float, optional
+        For ``solver="sinkhorn"``.
+    kernel : equinox.Module, optional
+        Kernel of ``KernelAtoms``.
+    p : float, optional
+        Order of the Wasserstein distance.
+    kind : str, optional
+        Distance of projectors.
+    convention : {"paper", "quad", "pot"}, default "paper"
+        Which cost.
+    q : float, default 1
+        Inner exponent of the convention ``"pot"``.
+    r : float, optional
+        Outer root of the convention ``"pot"``.
+    stable : bool, optional
+        See :func:`ground_cost`.
+    solver : {"exact", "sinkhorn"}, default "exact"
+        Transport solver.
+    n_iter : int, optional
+        Number of Sinkhorn iterations.
+    block : int, default 1024
+        Most pairs to evaluate at once. Fewer are taken where their features or
+        kernel matrices would hold more than :math:`2^{24}` numbers.
+
+    Returns
+    -------
+    array of shape (N, M)
+        The distances; NaN where :func:`sgot` is, except on the diagonal of a
+        batch with itself.
+
+    Raises
+    ------
+    ValueError
+        As :func:`sgot`, and if a batch is empty or ``block`` is less than 1.
+    TypeError
+        If the batches are of two types.
+
+    Notes
+    -----
+    Vectors are normalised once a system. Each block of pairs is one batched
+    overlap and one batched transport problem, so memory grows with ``block`` and
+    not with the number of pairs. Differentiable.
+
+    References
+    ----------
+    [germain2026spectral]
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from jaxrepro import operators
+    >>> systems = jnp.stack([jnp.diag(jnp.array([m, 0.5])) for m in (0.9, 0.8, 0.7)])
+    >>> batch = jax.vmap(lambda g: operators.spectral_atoms(g, dt=0.1))(systems)
+    >>> print(jnp.array_str(operators.sgot_pairwise(batch, eta=0.5), precision=3))
+    [[0.    0.294 0.628]
+     [0.294 0.    0.334]
+     [0.628 0.334 0.   ]]
+    """
+    if batch2 is None:
+        check_atoms("batch1", batch1, kernel, batched=True)
+    else:
+        check_pair(("batch1", "batch2"), batch1, batch2, kernel, batched=True)
+    options = cost_options(
+        batch1, kind=kind, convention=convention, p=p, q=q, r=r, stable=stable
+    )
+    check_traced(eta, scaling)
+    eps, n_iter = solver_options(solver, eps, n_iter)
+    return _sgot_pairwise(
+        batch1, batch2, eta, scaling, eps, kernel, options=options, solver=solver,
+        n_iter=n_iter, block=check_integer("block", block),
+    )  # fmt: skip
+
+
+@functools.partial(jax.jit, static_argnames=("options", "solver", "n_iter", "block"))
+def _sgot_pairwise(
+    batch1, batch2, eta, scaling, eps, kernel, *, options, solver, n_iter, block
+):
+    other = batch1 if batch2 is None else batch2
+    block = min(block, max(1, _MOST_NUMBERS // _numbers_per_pair(batch1, other)))
+
+    def distance(unit1, unit2):
+        return unit_distance(
+            unit1, unit2, eta, scaling, eps, kernel, options, solver, n_iter
+        )[0]
+
+    units1 = _unit_batch(batch1, kernel, block)
+    units2 = None if batch2 is None else _unit_batch(batch2, kernel, block)
+    matrix = ot.pairwise(
+        distance, units1, units2, block=block, symmetric=batch2 is None
+    )
+    eta = jnp.asarray(eta, matrix.dtype)
+    return jnp.where((eta >= 0) & (eta <= 1), matrix, jnp.nan)
+
+
+def _unit_batch(batch, kernel, block):
+    """Unit atoms of every system; kernel matrices a block of systems at a time."""
+    batch = batch._replace(condition=None)
+    if isinstance(batch, SpectralAtoms):
+        return jax.vmap(unit_atoms)(batch)
+    return jax.lax.map(lambda atoms: unit_atoms(atoms, kernel), batch, batch_size=block)
+
+
+def _numbers_per_pair(batch1, batch2):
+    """Real numbers that one pair of systems keeps in memory, roughly."""
+    r1, r2 = batch1.lam.shape[-1], batch2.lam.shape[-1]
+    if isinstance(batch1, KernelAtoms):
+        (n1, d), n2 = batch1.x.shape[-2:], batch2.x.shape[-2]
+        return 2 * n1 * n2 + (n1 + n2) * (2 * d + 4 * max(r1, r2))
+    return 4 * batch1.right.shape[-2] * (r1 + r2) + 8 * r1 * r2
