@@ -5,7 +5,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..core import check_integer, check_nonempty, promote_floating
+from ..core import check_integer, promote_floating
+from ._recording import check_length, check_recording
 
 
 class SnapshotPairs(NamedTuple):
@@ -72,7 +73,7 @@ def delay_embed(
     check_recording("x", x)
     n_frames, n_channels = jnp.shape(x)
     span = (n_delays - 1) * stride
-    check_length("x", n_frames, span + 1, n_delays, stride, n_windows=1)
+    check_length("x", n_frames, 1, n_delays, stride)
     (x,) = promote_floating(x)
     rows = jnp.arange(n_frames - span)[:, None] + stride * jnp.arange(n_delays)
     return x[rows].reshape(n_frames - span, n_delays * n_channels)
@@ -114,22 +115,3 @@ def snapshot_pairs(z: Real[ArrayLike, "n d"], lag: int = 1) -> SnapshotPairs:
         raise ValueError(f"z: expected more than lag = {lag} rows; got {n}")
     (z,) = promote_floating(z)
     return SnapshotPairs(z[:-lag], z[lag:])
-
-
-def check_recording(name: str, x) -> None:
-    """Raise unless ``x`` is a matrix with one row a time step."""
-    shape = jnp.shape(x)
-    if len(shape) != 2:
-        hint = f"; for one channel pass {name}[:, None]" if len(shape) == 1 else ""
-        raise ValueError(f"{name}: expected shape (T, d); got shape {shape}{hint}")
-    check_nonempty(name, x)
-
-
-def check_length(name, n_frames, needed, n_delays, stride, *, n_windows) -> None:
-    """Raise unless a recording holds as many windows as a method needs."""
-    if n_frames < needed:
-        windows = "one window" if n_windows == 1 else f"{n_windows} windows"
-        raise ValueError(
-            f"{name}: expected at least {needed} time steps, enough for {windows} of "
-            f"n_delays = {n_delays} with stride = {stride}; got {n_frames}"
-        )

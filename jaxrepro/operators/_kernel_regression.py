@@ -22,9 +22,10 @@ from ._psd import divided_differences, live_inverse, outer, regularised_inverse
 def kernel_ridge(x, y, gamma, mask, kernel, *, gamma_rel):
     r"""Ridge: :math:`W = (K + \gamma I)^{-1}`."""
     k, gamma = _gram_and_gamma(x, gamma, mask, kernel, gamma_rel)
-    values = safe_sqrt(safe_eigh(k).values[::-1])
+    values, _ = leading_eigenvectors(k, len(x))
     identity = jnp.eye(len(x), dtype=x.dtype)
-    return _fit(regularised_inverse(k, gamma), identity, x, y, mask, values)
+    inverse = regularised_inverse(k, gamma)
+    return _fit(inverse, identity, x, y, mask, safe_sqrt(values))
 
 
 @functools.partial(jax.jit, static_argnames=("rank", "gamma_rel"))

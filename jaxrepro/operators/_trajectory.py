@@ -1,0 +1,349 @@
+"""From recordings to atoms and to a matrix of distances, in one call."""
+
+import functools
+from collections.abc import Callable, Sequence
+from math import pi
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Real
+
+from ..core import (
+    check_integer,
+    check_interval,
+    check_shape,
+    is_concrete,
+    paper,
+)
+from ._atoms import spectral_atoms
+from ._embedding import delay_embed, snapshot_pairs
+from ._measure import KernelAtoms, SpectralAtoms, check_kernel
+from ._pairwise import sgot_pairwise
+from ._recording import (
+    check_length,
+    check_recordings,
+    concrete_recording,
+    one_step_each,
+    one_stride_each,
+    padded,
+    warn_of_spacings,
+)
+from ._regression import reduced_rank_regression
+
+# Recordings are fitted in blocks that hold at most this many numbers.
+_MOST_NUMBERS = 2**25
+
+
+@paper(
+    "germain2026spectral",
+    "spectral measure of an operator estimated by reduced rank regression",
+    uses=(reduced_rank_regression, spectral_atoms),
+)
+def sgot_from_trajectory(
+    x: Real[ArrayLike, "T d"],
+    dt: Real[ArrayLike, ""],
+    *,
+    gamma: Real[ArrayLike, ""],
+    mag_floor: Real[ArrayLike, ""] = 1e-3,
+    n_delays: int,
+    rank: int,
+    kernel: Callable | None = None,
+    stride: int = 1,
+    gamma_rel: bool = True,
+) -> SpectralAtoms | KernelAtoms:
+    r"""Spectral atoms of the system behind one recording.
+
+    .. math:: x \;\to\; \text{delay windows } z_t \;\to\;
+              \text{pairs } (z_t, z_{t+1}) \;\to\; G \text{ of rank } r \;\to\;
+              (\lambda_i, r_i, l_i)
+
+    that is, :func:`delay_embed`, :func:`snapshot_pairs`,
+    :func:`reduced_rank_regression` and :func:`spectral_atoms` in a row.
+
+    Parameters
+    ----------
+    x : array of shape (T, d)
+        Recording: one row a time step, one column a channel, any unit.
+    dt : float
+        Time between two rows, in seconds if frequencies are to be in Hz.
+    gamma : float
+        Regularisation :math:`\gamma \ge 0`, relative unless ``gamma_rel`` is
+        False. Try 1e-6 for clean data and 1e-3 for noisy data or a kernel.
+    mag_floor : float, default 1e-3
+        Modes that shrink below this share in one step count as noise.
+    n_delays : int
+        Number of time steps in a window.
+    rank : int
+        Number of atoms: one for each decaying mode, two for each oscillation.
+    kernel : equinox.Module, optional
+        Kernel between windows, such as :class:`GaussianKernel`; None works on
+        the windows as they are.
+    stride : int, default 1
+        Time steps between the entries of a window.
+    gamma_rel : bool, default True
+        Whether ``gamma`` counts relative to the mean square of a window (to
+        the mean of ``kernel(z, z)``), so that the unit of ``x`` plays no role.
+
+    Returns
+    -------
+    SpectralAtoms or KernelAtoms
+        ``rank`` atoms: ``lam.real`` is a growth rate in 1/s,
+        ``lam.imag / (2 * pi)`` a frequency in Hz. Atoms that the data do not
+        support have weight 0.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` is not a matrix, is shorter than the windows need, or holds
+        NaN or infinite values; if ``rank`` exceeds the length of a window; if a
+        concrete ``dt`` is not positive or ``gamma`` is negative.
+    TypeError
+        If ``n_delays``, ``rank`` or ``stride`` is not an integer.
+
+    Notes
+    -----
+    Differentiable; :func:`jax.vmap` over recordings of one length. The estimator
+    and the measure are the paper's; delay windows and the defaults are ours.
+
+    References
+    ----------
+    [germain2026spectral], [kostic2022learning]
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from jaxrepro.operators import sgot_from_trajectory
+    >>> t = 0.02 * jnp.arange(200)[:, None]
+    >>> x = jnp.exp(-0.1 * t) * jnp.sin(2 * jnp.pi * 1.5 * t)  # 1.5 Hz
+    >>> atoms = sgot_from_trajectory(x, 0.02, n_delays=10, rank=2, gamma=1e-6)
+    >>> (atoms.lam.imag / (2 * jnp.pi)).round(2).tolist()
+    [1.5, -1.5]
+    """
+    n_delays = check_integer("n_delays", n_delays)
+    stride = check_integer("stride", stride)
+    x = concrete_recording("x", x)
+    rank = _checked_rank(rank, n_delays, x, kernel)
+    _check_long_enough("x", x, n_delays, stride, rank)
+    z, y = snapshot_pairs(delay_embed(x, n_delays, stride))
+    fit = reduced_rank_regression(
+        z, y, gamma=gamma, rank=rank, kernel=kernel, gamma_rel=gamma_rel
+    )
+    return spectral_atoms(fit, dt, mag_floor=mag_floor, kernel=kernel)
+
+
+@paper(
+    "germain2026spectral",
+    "distances between systems estimated from trajectories",
+    uses=(sgot_from_trajectory, sgot_pairwise),
+)
+def distance_matrix(
+    trajectories: Sequence[ArrayLike] | Real[ArrayLike, "N T d"],
+    dt: Real[ArrayLike, ""] | Sequence[Real[ArrayLike, ""]] | Real[ArrayLike, " N"],
+    *,
+    gamma: Real[ArrayLike, ""],
+    eta: Real[ArrayLike, ""],
+    scaling: Real[ArrayLike, "2"] | Sequence[Real[ArrayLike, ""]] = (1.0, 1 / (2 * pi)),
+    mag_floor: Real[ArrayLike, ""] = 1e-3,
+    n_delays: int,
+    rank: int,
+    kernel: Callable | None = None,
+    stride: int | Sequence[int] = 1,
+    gamma_rel: bool = True,
+    p: float = 1,
+    kind: str = "projector",
+) -> Float[Array, "N N"]:
+    r"""Distances between the dynamical systems behind a list of recordings.
+
+    Each recording becomes an operator, each operator a cloud of ``rank`` atoms
+    (a frequency and a decay rate with the shape of their mode), and the clouds
+    are compared by optimal transport:
+
+    .. math:: D_{kl} = \min_{P} \sum_{ij} P_{ij} \Big(
+              \eta\, \big|\lambda^k_i - \lambda^l_j\big|
+              + (1 - \eta)\, d_G\big(\text{mode}^k_i, \text{mode}^l_j\big) \Big) .
+
+    The distance looks at how a system moves, not at where a recording starts,
+    how long it is or, with ``dt`` given, how fast it was sampled.
+
+    Parameters
+    ----------
+    trajectories : list of arrays of shape (T_k, d)
+        Recordings, NumPy or JAX: one row a time step, one column a channel. The
+        lengths T_k may differ, the channels must be the same. One channel only:
+        pass ``x[:, None]``. Channels of different units should be standardised
+        first, over all recordings together.
+    dt : float or list of float
+        Time between two rows in seconds, one for all or one for each recording.
+    gamma : float
+        Regularisation :math:`\gamma \ge 0` of the regression, relative unless
+        ``gamma_rel`` is False. Try 1e-6 for clean data and 1e-3 for noisy data
+        or a kernel.
+    eta : float
+        Share :math:`\eta \in [0, 1]` of frequencies and decay rates; the rest
+        belongs to the shapes of the modes. Try 0.2.
+    scaling : pair of floats, default (1, 1 / (2 pi))
+        Factors of differences in decay rate and in angular frequency. With the
+        default, and ``dt`` in seconds, they count in 1/s and in Hz.
+    mag_floor : float, default 1e-3
+        Modes that shrink below this share in one step count as noise.
+    n_delays : int
+        Number of time steps in a window. Windows should cover a good part of
+        the slowest oscillation; 1 for recordings of full states.
+    rank : int
+        Number of atoms: one for each decaying mode, two for each oscillation.
+    kernel : equinox.Module, optional
+        Kernel between windows for nonlinear systems, such as
+        ``GaussianKernel(lengthscale)`` with :func:`median_lengthscale` of
+        pooled windows. None works on the windows as they are.
+    stride : int or list of int, default 1
+        Time steps between the entries of a window, one for all or one for each
+        recording. Choose them such that ``stride * dt`` is the same in all.
+    gamma_rel : bool, default True
+        Whether ``gamma`` counts relative to the mean square of a window (to
+        the mean of ``kernel(z, z)``), so that amplitude plays no role.
+    p : float, default 1
+        Order of the Wasserstein distance, at least 1.
+    kind : str, default "projector"
+        Distance :math:`d_G` between modes, see :func:`ground_cost`.
+
+    Returns
+    -------
+    array of shape (N, N)
+        The distances, symmetric, with zeros on the diagonal. NaN for a
+        recording without any live mode, such as one that is 0 throughout.
+
+    Raises
+    ------
+    ValueError
+        With the index of the recording: if one is not a matrix, has other
+        channels than the first, is too short, or holds NaN or infinite values.
+        Also if the list is empty, ``dt`` or ``stride`` has another length than
+        the list, ``rank`` exceeds the length of a window (``n_delays * d``), or
+        a number is out of range.
+    TypeError
+        If ``n_delays``, ``rank`` or a ``stride`` is not an integer, or the
+        entries of a recording are not real numbers.
+
+    Warns
+    -----
+    UserWarning
+        If ``stride * dt`` differs between recordings by more than one per cent:
+        windows then span different times, and modes do not compare.
+
+    Notes
+    -----
+    The metric and the estimator are the paper's; delay windows, padding and the
+    defaults are ours.
+
+    Recordings are padded to one length (at most an eighth more than the
+    longest), so everything compiles once, and other recordings of similar
+    length run without compiling again. Cost for m = n_delays * d:
+    :math:`O(N (T m^2 + m^3) + N^2 m r^2)` without a kernel,
+    :math:`O(N T^3 + N^2 T^2 m)` with one: thin out or cut recordings of more
+    than a few thousand rows before using a kernel.
+
+    float32 is the default of JAX and leaves about three digits, or two where
+    ``gamma`` is below 1e-6; with ``jax.config.update("jax_enable_x64", True)``
+    at the start of a program all is computed in double precision. For other
+    costs, solvers or many values of ``eta``, take the atoms of
+    :func:`sgot_from_trajectory` and call :func:`sgot_pairwise`. On a TPU run it
+    under ``jax.default_device(jax.devices("cpu")[0])``.
+
+    References
+    ----------
+    [germain2026spectral], [kostic2022learning]
+
+    Examples
+    --------
+    Three damped oscillators, the second seen from another phase and for longer:
+
+    >>> import numpy as np
+    >>> from jaxrepro.operators import distance_matrix
+    >>> def oscillator(hertz, phase, n):
+    ...     t = 0.02 * np.arange(n)[:, None]
+    ...     return np.exp(-0.1 * t) * np.sin(2 * np.pi * hertz * t + phase)
+    >>> recordings = [
+    ...     oscillator(1.0, 0.0, 200),
+    ...     oscillator(1.0, 2.0, 230),
+    ...     oscillator(1.5, 0.0, 200),
+    ... ]
+    >>> distances = distance_matrix(
+    ...     recordings, dt=0.02, n_delays=25, rank=2, gamma=1e-6, eta=0.5
+    ... )
+    >>> distances.round(1).tolist()
+    [[0.0, 0.0, 0.7], [0.0, 0.0, 0.7], [0.7, 0.7, 0.0]]
+    """
+    check_interval("eta", eta, 0.0, 1.0)
+    check_shape("gamma", gamma, ())
+    check_interval("gamma", gamma, 0.0, closed="left")
+    check_interval("mag_floor", mag_floor, 0.0)
+    recordings = check_recordings(trajectories)
+    n = len(recordings)
+    n_delays = check_integer("n_delays", n_delays)
+    rank = _checked_rank(rank, n_delays, recordings[0], kernel)
+    strides = one_stride_each(stride, n)
+    for k, x in enumerate(recordings):
+        _check_long_enough(f"trajectories[{k}]", x, n_delays, strides[k], rank)
+    x = padded(recordings)
+    dts = one_step_each(dt, n, x.dtype)
+    if n_delays > 1 and is_concrete(dts):
+        warn_of_spacings(np.multiply(strides, dts))
+    atoms = _batch_of_atoms(
+        x, jnp.asarray([len(x) for x in recordings], dtype=jnp.int32),
+        jnp.asarray(strides, dtype=jnp.int32), dts, gamma, mag_floor, kernel,
+        n_delays=n_delays, n_pairs=x.shape[1] - 1 - (n_delays - 1) * min(strides),
+        rank=rank, gamma_rel=gamma_rel,
+    )  # fmt: skip
+    return sgot_pairwise(atoms, eta=eta, scaling=scaling, kernel=kernel, p=p, kind=kind)
+
+
+@functools.partial(
+    jax.jit, static_argnames=("n_delays", "n_pairs", "rank", "gamma_rel")
+)
+def _batch_of_atoms(
+    x,
+    length,
+    stride,
+    dt,
+    gamma,
+    mag_floor,
+    kernel,
+    *,
+    n_delays,
+    n_pairs,
+    rank,
+    gamma_rel,
+):
+    """Atoms of padded recordings, a block of them at a time."""
+    t = jnp.arange(n_pairs + 1, dtype=jnp.int32)
+    delays = jnp.arange(n_delays, dtype=jnp.int32)
+
+    def atoms(recording):
+        x, length, stride, dt = recording
+        rows = t[:, None] + stride * delays[None, :]
+        mask = rows[1:, -1] < length
+        z = x[jnp.minimum(rows, len(x) - 1)].reshape(n_pairs + 1, -1)
+        fit = reduced_rank_regression(
+            z[:-1], z[1:], gamma=gamma, rank=rank, kernel=kernel,
+            gamma_rel=gamma_rel, mask=mask,
+        )  # fmt: skip
+        return spectral_atoms(fit, dt, mag_floor=mag_floor, kernel=kernel)
+
+    numbers = n_pairs * 4 * n_delays * x.shape[2]
+    if kernel is not None:
+        numbers += 12 * n_pairs**2
+    block = max(1, _MOST_NUMBERS // numbers)
+    return jax.lax.map(atoms, (x, length, stride, dt), batch_size=min(len(x), block))
+
+
+def _checked_rank(rank, n_delays, x, kernel):
+    if kernel is None:
+        return check_integer("rank", rank, maximum=n_delays * x.shape[1])
+    check_kernel(kernel)
+    return check_integer("rank", rank)
+
+
+def _check_long_enough(name, x, n_delays, stride, rank):
+    """An operator of rank r needs r pairs, that is r + 1 windows."""
+    check_length(name, len(x), rank + 1, n_delays, stride)
