@@ -104,3 +104,27 @@ from ._table import (
     table_from_rows as table_from_rows,
 )
 from ._text import claims_table as claims_table
+
+__all__ = [
+    "Claim",
+    "ClaimResult",
+    "Experiment",
+    "RunFolder",
+    "RunResult",
+    "Verdict",
+    "as_table",
+    "claims_table",
+    "experiment",
+    "experiment_names",
+    "judge",
+    "load_experiment",
+    "main",
+    "plot_style",
+    "read_result",
+    "read_table",
+    "run_experiment",
+    "run_session",
+    "select_rows",
+    "table_from_rows",
+    "write_report",
+]

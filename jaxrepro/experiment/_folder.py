@@ -33,7 +33,7 @@ class RunFolder:
 
     Parameters
     ----------
-    path : str or Path
+    path : Path
         The folder; made when first written to.
     seed : int, default 0
         The seed of the run.
@@ -42,9 +42,9 @@ class RunFolder:
 
     Examples
     --------
-    >>> import tempfile
+    >>> import pathlib, tempfile
     >>> from jaxrepro.experiment import RunFolder
-    >>> out = RunFolder(tempfile.mkdtemp())
+    >>> out = RunFolder(pathlib.Path(tempfile.mkdtemp()))
     >>> stage = out.cached("squares", lambda: {"x": [1.0, 4.0]})
     >>> stage["x"].tolist()
     [1.0, 4.0]
@@ -54,9 +54,6 @@ class RunFolder:
     seed: int = 0
     quick: bool = False
     _stages: set = dataclasses.field(default_factory=set, repr=False, compare=False)
-
-    def __post_init__(self):
-        object.__setattr__(self, "path", Path(self.path))
 
     @property
     def key(self) -> jax.Array:

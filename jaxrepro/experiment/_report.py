@@ -96,9 +96,7 @@ _STATUS_WORDS = {"complete": "complete", "failed": "failed", "running": "incompl
 
 
 def _claims(runs: Sequence) -> str:
-    if not any(run.claims for run, _ in runs):
-        return ""
-    groups = "".join(_claim_group(run, about) for run, about in runs if run.claims)
+    groups = "".join(_claim_group(run, about) for run, about in runs)
     columns = ("Claim", "Source", "Expected", "Measured", "Verdict")
     head = "".join(f"<th>{column}</th>" for column in columns)
     return (
@@ -110,13 +108,14 @@ def _claims(runs: Sequence) -> str:
 def _claim_group(run, manifest):
     title = manifest.get("title") or run.name
     link = f'<a href="#{_anchor(run.name)}">{html.escape(title)}</a>'
-    rows = [f'<tr class="group"><th colspan="5">{link}</th></tr>']
+    state = "" if run.status == "complete" else f" {_state(run)}"
+    rows = [f'<tr class="group"><th colspan="5">{link}{state}</th></tr>']
     for claim in run.claims:
         note = f'<p class="note">{html.escape(claim.detail)}</p>'
         cells = (
             ("Claim", html.escape(claim.statement) + note * bool(claim.detail)),
             ("Source", html.escape(claim.source)),
-            ("Expected", html.escape(claim.target)),
+            ("Expected", html.escape(claim.target).replace(" ± ", "\u00a0±\u00a0")),
             ("Measured", html.escape(claim.measured or "–")),
             ("Verdict", html.verdict_chip(claim.verdict)),
         )

@@ -141,8 +141,8 @@ def run_experiment(
     with jax.enable_x64(settings["x64"]), contextlib.redirect_stdout(sys.stderr):
         try:
             tables = _run(experiment, config, out)
-        except (Exception, SystemExit):
-            error = traceback.format_exc()
+        except (Exception, SystemExit) as raised:
+            error = _short_traceback(raised)
             claims = all_in_error(experiment.claims, "the experiment failed")
         else:
             error = ""
@@ -284,7 +284,20 @@ def _plot(experiment, tables, out):
     except MissingExtraError as missing:
         out.log("no figures", reason=str(missing))
         return str(missing)
-    except (Exception, SystemExit):
-        out.log("figures failed", error=traceback.format_exc())
-        return traceback.format_exc()
+    except (Exception, SystemExit) as raised:
+        error = _short_traceback(raised)
+        out.log("figures failed", error=error)
+        return error
     return ""
+
+
+def _short_traceback(error):
+    """Traceback that begins in the experiment, not in what called or imported it."""
+    own = str(Path(__file__).parent)
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        file = frame.tb_frame.f_code.co_filename
+        if not (file.startswith(own) or "importlib" in file):
+            break
+        frame = frame.tb_next
+    return "".join(traceback.format_exception(type(error), error, frame))

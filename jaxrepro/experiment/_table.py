@@ -166,9 +166,9 @@ def read_table(path: str | Path) -> Table:
 
     Examples
     --------
-    >>> import tempfile
+    >>> import pathlib, tempfile
     >>> from jaxrepro.experiment import RunFolder, read_table
-    >>> out = RunFolder(tempfile.mkdtemp())
+    >>> out = RunFolder(pathlib.Path(tempfile.mkdtemp()))
     >>> out.save_table("error", {"n": [1, 2], "error": [0.5, 0.25]})
     >>> read_table(out.path / "tables" / "error.csv")["error"].tolist()
     [0.5, 0.25]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ._runner import RunResult
 
 _HEADERS = ("claim", "source", "expected", "measured", "verdict")
-_SHARES = (0.0, 0.22, 0.14, 0.14, 0.16)  # the first column takes the rest
+_SHARES = (0.0, 0.19, 0.13, 0.11, 0.19)  # the first column takes the rest
 
 
 def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
@@ -23,8 +23,9 @@ def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
     Returns
     -------
     str
-        One block an experiment, one row a claim: statement, source, what is
-        expected, what was measured, verdict. Reasons stand below a row.
+        One row a claim under the name of its experiment: statement, source, what
+        is expected, what was measured, verdict. Reasons stand below a row, and
+        ``!`` marks a verdict that is not the declared one.
 
     Examples
     --------
@@ -32,30 +33,27 @@ def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
     >>> from jaxrepro.experiment import Claim, RunResult, claims_table, judge
     >>> claim = Claim("zero", "x is 0", "derivation", lambda t: 0, 0)
     >>> run = RunResult("area/name", Path("results"), "complete", judge([claim], {}))
-    >>> print(claims_table([run], width=60).splitlines()[-2].split()[-1])
-    held
+    >>> print(claims_table([run], width=60).splitlines()[-1])
+    x is 0            derivation   0        0       held
     """
     width = max(width, 60)
     widths = [int(share * width) for share in _SHARES]
     widths[0] = width - sum(widths) - 2 * (len(widths) - 1)
-    lines = []
+    lines = [*_row(_HEADERS, widths), "  ".join("-" * w for w in widths)]
     for run in results:
-        lines += ["", run.name, "=" * min(width, _columns(run.name))]
-        lines += _row(_HEADERS, widths)
-        lines += ["  ".join("-" * w for w in widths)]
+        lines += ["", run.name]
         for claim in run.claims:
             sign = "" if claim.verdict.as_declared else "! "
             cells = [claim.statement, claim.source, claim.target, claim.measured]
             lines += _row([*cells, sign + claim.verdict], widths)
-            if claim.detail:
-                note = textwrap.wrap(claim.detail, width - 4)
-                lines += [f"    {line}" for line in note]
+            if claim.detail and run.status == "complete":
+                lines += textwrap.wrap(f"({claim.detail})", width)
         if run.status == "failed":
             last = run.error.strip().splitlines()[-1]
             lines += textwrap.wrap(f"The experiment failed: {last}", width)
         elif run.status == "running":
             lines += ["The run is incomplete."]
-    return "\n".join(line.rstrip() for line in [*lines, ""])
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def _row(cells, widths):

@@ -1,0 +1,175 @@
+"""Reader of ``.ts`` files, the text format of the UEA and UCR time-series archive."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+
+class TimeSeriesFile(NamedTuple):
+    """Content of a ``.ts`` file.
+
+    Attributes
+    ----------
+    series : tuple of float64 arrays of shape (n_steps_i, n_channels)
+        The recordings, whose lengths may differ; NaN where a value is missing.
+    labels : tuple of str or None
+        Class label of each recording, None if the file has no classes.
+    label_names : tuple of str
+        Classes that the header declares, in its order.
+    header : dict of str to str
+        All ``@`` lines, names in lower case.
+    comments : str
+        Text of the ``#`` lines.
+    """
+
+    series: tuple[np.ndarray, ...]
+    labels: tuple[str, ...] | None
+    label_names: tuple[str, ...]
+    header: dict[str, str]
+    comments: str
+
+
+class TsFormatError(ValueError):
+    """A ``.ts`` file that cannot be read; the message holds file and line."""
+
+
+def read_ts(path: str | Path) -> TimeSeriesFile:
+    r"""Read a ``.ts`` file of univariate or multivariate, labelled or plain series.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, uncompressed text.
+
+    Returns
+    -------
+    TimeSeriesFile
+        ``series``, ``labels``, ``label_names``, ``header``, ``comments``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    TsFormatError
+        If a line does not fit the format or the header: the message names file
+        and line. Also for series with time stamps or numerical targets, which
+        this reader does not know.
+
+    Notes
+    -----
+    After the header lines (``@name value``) and ``@data``, every line is one
+    recording: channels separated by colons, the values of a channel by commas,
+    ``?`` for a missing value, and the class label after the last colon if the
+    header says ``@classLabel true``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from jaxrepro.data import read_ts
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "two.ts")
+    >>> lines = ["@classLabel true up down", "@data", "1,2:3,?:up", "5:6:down"]
+    >>> _ = path.write_text("\n".join(lines))
+    >>> file = read_ts(path)
+    >>> [x.shape for x in file.series], file.labels
+    ([(2, 2), (1, 2)], ('up', 'down'))
+    """
+    path = Path(path)
+    header: dict[str, str] = {}
+    comments, series, labels = [], [], []
+    in_data = False
+    # The archive holds a few names in Latin-1; bytes that are no UTF-8 stay apart.
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            line = line.strip().removeprefix("\ufeff")
+            try:
+                if not line:
+                    continue
+                if line.startswith("#"):
+                    comments.append(line[1:].strip())
+                elif in_data:
+                    channels, label = _parse_recording(line, header)
+                    series.append(channels)
+                    labels.append(label)
+                    _check_recording(series, label, header)
+                elif line.lower() == "@data":
+                    in_data = True
+                    _check_header(header)
+                elif line.startswith("@"):
+                    name, _, value = line[1:].partition(" ")
+                    header[name.lower()] = value.strip()
+                else:
+                    raise ValueError(
+                        f"expected a line with '@' or '#' first; got {line[:40]!r}"
+                    )
+            except ValueError as error:
+                raise TsFormatError(f"{path}, line {number}: {error}") from None
+    if not series:
+        missing = "a recording after '@data'" if in_data else "a line '@data'"
+        raise TsFormatError(f"{path}: expected {missing}; got the end of the file")
+    return TimeSeriesFile(
+        series=tuple(series),
+        labels=tuple(labels) if _has_classes(header) else None,
+        label_names=_label_names(header),
+        header=header,
+        comments="\n".join(comments),
+    )
+
+
+def _is_true(header, name):
+    return header.get(name, "").split(" ")[0].lower() == "true"
+
+
+def _has_classes(header):
+    return _is_true(header, "classlabel")
+
+
+def _label_names(header):
+    return tuple(header["classlabel"].split()[1:]) if _has_classes(header) else ()
+
+
+def _check_header(header):
+    if _is_true(header, "timestamps"):
+        raise ValueError("expected series without time stamps; got '@timeStamps true'")
+    if _is_true(header, "targetlabel"):
+        raise ValueError("expected class labels or none; got '@targetLabel true'")
+
+
+def _parse_recording(line, header):
+    """Array of shape (n_steps, n_channels) and the label, or None."""
+    parts = line.split(":")
+    label = parts.pop().strip() if _has_classes(header) else None
+    if not parts:
+        raise ValueError("expected values and a class label separated by ':'")
+    channels = [_parse_channel(part, i) for i, part in enumerate(parts, start=1)]
+    lengths = [len(channel) for channel in channels]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"expected channels of one length; got lengths {lengths}")
+    return np.array(channels).T, label
+
+
+def _parse_channel(text, position):
+    entries = [entry.strip() for entry in text.split(",")]
+    try:
+        return [float("nan" if entry == "?" else entry) for entry in entries]
+    except ValueError as error:
+        got = str(error).rpartition(": ")[2]
+        raise ValueError(
+            f"channel {position}: expected numbers or '?' separated by ','; got {got}"
+        ) from None
+
+
+def _check_recording(series, label, header):
+    recording, first = series[-1], series[0]
+    n_steps, n_channels = recording.shape
+    declared = header.get("dimensions") or header.get("dimension")
+    expected = int(declared) if declared else first.shape[1]
+    if n_channels != expected:
+        raise ValueError(f"expected {expected} channels; got {n_channels}")
+    if _is_true(header, "equallength"):
+        length = int(header.get("serieslength") or len(first))
+        if n_steps != length:
+            raise ValueError(f"expected {length} values a channel; got {n_steps}")
+    names = _label_names(header)
+    if names and label not in names:
+        raise ValueError(f"expected a label among {', '.join(names)}; got {label!r}")
