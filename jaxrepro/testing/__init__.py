@@ -7,13 +7,21 @@ from ._registry import (
     contract_gaps as contract_gaps,
     public_functions as public_functions,
 )
+from ._selftest import (
+    SelfTestCheck as SelfTestCheck,
+    SelfTestReport as SelfTestReport,
+    selftest as selftest,
+)
 
 __all__ = [
     "Case",
     "ContractError",
     "FlopCount",
+    "SelfTestCheck",
+    "SelfTestReport",
     "check_contract",
     "contract_gaps",
     "count_flops",
     "public_functions",
+    "selftest",
 ]
