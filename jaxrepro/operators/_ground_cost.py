@@ -1,5 +1,6 @@
 r"""Cost between spectral atoms: eigenvalue gap and distance of projectors, mixed."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -152,6 +153,11 @@ def ground_cost(
         atoms1, kind=kind, convention=convention, p=p, q=q, stable=stable
     )
     check_traced(eta, scaling)
+    return _ground_cost(atoms1, atoms2, eta, scaling, kernel, options=options)
+
+
+@functools.partial(jax.jit, static_argnames="options")
+def _ground_cost(atoms1, atoms2, eta, scaling, kernel, *, options):
     unit1, unit2 = unit_atoms(atoms1, kernel), unit_atoms(atoms2, kernel)
     return unit_cost(unit1, unit2, eta, scaling, kernel, options)
 

@@ -140,7 +140,7 @@ def live_atoms(atoms) -> jax.Array:
     """Which atoms are no padding; negative and NaN weights are left to the solver."""
     if atoms.weight is None:
         return jnp.ones(atoms.lam.shape, bool)
-    return atoms.weight != 0
+    return jnp.asarray(atoms.weight) != 0
 
 
 def clear_padding(atoms: Any) -> Any:
