@@ -16,9 +16,9 @@ from ._programs import (
 from ._values import check_dtype, check_jit, check_keys, check_vmap
 
 _EVERYWHERE = {
+    "dtype": check_dtype,
     "jit": check_jit,
     "vmap": check_vmap,
-    "dtype": check_dtype,
     "jaxpr": check_callbacks,
     "lower": check_lower,
     "traces": check_traces,
@@ -57,10 +57,10 @@ def check_contract(case: Case) -> tuple[str, ...]:
 
     In float32 and in float64, under strict promotion of dtypes and ranks:
 
+    - ``dtype``: outputs are arrays in the precision of the inputs, not weak;
     - ``jit``: a jitted call equals an eager one;
     - ``vmap``: a batch of three equals three single calls, which also finds
       functions that mix the members of a batch;
-    - ``dtype``: outputs are arrays in the precision of the inputs, not weak;
     - ``jaxpr``: no callbacks to the host;
     - ``lower``: the program lowers for the platforms of the case, on any machine;
     - ``traces``: new values trace once, and compile nothing in an eager call;

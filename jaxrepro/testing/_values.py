@@ -20,6 +20,10 @@ def _raw(x):
     return np.asarray(jax.random.key_data(x) if is_key(x) else x)
 
 
+def _weak(x) -> bool:
+    return getattr(x, "weak_type", False)
+
+
 def difference(got, want, tol: float) -> str | None:
     """Say where two outputs differ, or None if they agree.
 
@@ -49,7 +53,11 @@ def check_jit(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     """Jitted equals eager."""
     first = inputs[0]
     eager = first.call(first.leaves)
-    found = difference(jax.jit(first.call)(first.leaves), eager, tol)
+    jitted = jax.jit(first.call)(first.leaves)
+    for path, leaf in paths(jitted):
+        if _weak(leaf):
+            return f"{path} of the jitted call is weakly typed"
+    found = difference(jitted, eager, tol)
     return found and f"jitted and eager calls differ: {found}"
 
 
@@ -73,14 +81,13 @@ def check_dtype(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     floats = [x.dtype for x in first.leaves if is_inexact(x)]
     dtype = jnp.finfo(floats[0]).dtype if floats else jnp.result_type(float)
     allowed = (dtype, jnp.result_type(dtype, jnp.complex64))
-    for how, call in (("eager", first.call), ("jitted", jax.jit(first.call))):
-        for path, leaf in paths(call(first.leaves)):
-            if not isinstance(leaf, jax.Array):
-                return f"{path} is a {type(leaf).__name__}, not an array"
-            if getattr(leaf, "weak_type", False):
-                return f"{path} of the {how} call is weakly typed"
-            if is_inexact(leaf) and leaf.dtype not in allowed:
-                return f"{path} of the {how} call is {leaf.dtype} for {dtype} inputs"
+    for path, leaf in paths(first.call(first.leaves)):
+        if not isinstance(leaf, jax.Array):
+            return f"{path} is a {type(leaf).__name__}, not an array"
+        if _weak(leaf):
+            return f"{path} is weakly typed"
+        if is_inexact(leaf) and leaf.dtype not in allowed:
+            return f"{path} is {leaf.dtype} for {dtype} inputs"
     return None
 
 
