@@ -1,4 +1,4 @@
-"""The files beside the code agree with it: citation, constraints, README, experiments."""
+"""The files beside the code agree with it: citation, constraints, README."""
 
 import re
 import tomllib
