@@ -253,7 +253,7 @@ def _simplex(cost, a, b, max_pivots) -> OTResult:
     )
     in_cut = unpack(basis.cut, n + m)
     arc_cost = cost.reshape(n * m).at[basis.cell].get(**_DISTINCT)
-    flow = jnp.sum(jnp.where(in_cut, jnp.concatenate([a, -b]), 0), axis=1)
+    flow = jnp.sum(jnp.where(in_cut, jnp.concatenate([a, -b])[None], 0), axis=1)
     # Rounding may leave -1e-17; lift it to 0 without touching the derivative.
     flow = flow + jax.lax.stop_gradient(jnp.maximum(flow, 0) - flow)
     y = jnp.sum(jnp.where(in_cut, arc_cost[:, None], 0), axis=0)

@@ -77,8 +77,9 @@ def make_admissible(cost, a, b, *, balanced: bool = True):
     good = is_admissible(cost, a, b, balanced=balanced)
     n, m = cost.shape
     cost = jnp.where(good, cost, 0)
-    a = jnp.where(good, a, 1 / n)
-    b = jnp.where(good, b, 1 / m)
+    # A padded weight is a constant: no gradient reaches it.
+    a = jnp.where(good, jnp.where(a > 0, a, 0), 1 / n)
+    b = jnp.where(good, jnp.where(b > 0, b, 0), 1 / m)
     return cost, a, b, good
 
 

@@ -20,7 +20,7 @@ Everything here is integer-valued in its result and carries no derivative:
 
 Inside, a batch of problems is the *last* axis of every array, so that each
 operation runs along contiguous memory, and nothing is gathered: entries are
-selected by comparing indices.
+selected by comparing indices. A number of each problem has shape (1, batch).
 """
 
 from typing import NamedTuple
@@ -134,9 +134,10 @@ def _solve(cost, a, b, max_pivots) -> Basis:
     live = (a > 0)[:, None] & (b > 0)[None]
     cost = jnp.where(live, cost, 0)
     # Flows closer than this count as equal.
-    tie = (1e-13 if cost.dtype == jnp.float64 else 1e-6) * jnp.sum(a, axis=0)
+    tie = 1e-13 if cost.dtype == jnp.float64 else 1e-6
+    tie *= jnp.sum(a, axis=0, keepdims=True)
     tree = _greedy_tree(nodes, cost, live, a, b, tie)
-    return _pivot_to_optimum(nodes, cost, live, tree, tie, max_pivots)
+    return _pivot_to_optimum(nodes, cost, live, tree, tie, max_pivots[None])
 
 
 class _Nodes:
@@ -151,23 +152,23 @@ class _Nodes:
         self.word = np.arange(-(-(n + m) // 32), dtype=np.int32)[:, None]
         self.bit = np.zeros((n + m, len(self.word), 1), np.uint32)
         self.bit[index, index // 32, 0] = np.uint32(1) << (index % 32).astype(np.uint32)
-        self.all = np.bitwise_or.reduce(self.bit, axis=0)
+        self.all = np.bitwise_or.reduce(self.bit, axis=0, keepdims=True)
         # Masses of a perturbed problem, times m + 1. No set of its rows balances
         # a set of its columns short of the whole, so no flow of it is ever 0.
         last = n * (m + 1) - (m - 1)
         self.perturbation = np.array([m + 1] * n + [1] * (m - 1) + [last], np.int32)
 
     def bit_of(self, node):
-        """Bitset with one node in it, of shape (W, batch)."""
+        """Bitset with one node in it, of shape (1, W, batch)."""
         bit = jnp.uint32(1) << (node % 32).astype(jnp.uint32)
-        return jnp.where(self.word == node // 32, bit, jnp.uint32(0))
+        return jnp.where(self.word == node // 32, bit, jnp.uint32(0))[None]
 
 
 def unpack(cut: UInt32[Array, "K W"], n_nodes: int) -> Bool[Array, "K N"]:
     """Whether each node lies in each cut."""
     node = np.arange(n_nodes)
-    word = cut[:, node // 32]
-    return (word >> (node % 32).astype(np.uint32)[None]) & jnp.uint32(1) != 0
+    bit = np.uint32(1) << (node % 32).astype(np.uint32)
+    return (cut[:, node // 32] & bit[None]) != 0
 
 
 def _nonempty(bits):
@@ -176,20 +177,21 @@ def _nonempty(bits):
 
 def _select(at, x):
     """Entry of ``x`` along its first axis where ``at`` holds, without a gather."""
-    return jnp.sum(jnp.where(at, x, 0), axis=0, dtype=x.dtype)
+    return jnp.sum(jnp.where(at, x, 0), axis=0, keepdims=True, dtype=x.dtype)
 
 
 def _select_bits(at, bits):
     chosen = jnp.where(at[:, None], bits, jnp.uint32(0))
-    return lax.reduce(chosen, np.uint32(0), lax.bitwise_or, (0,))
+    return lax.reduce(chosen, np.uint32(0), lax.bitwise_or, (0,))[None]
 
 
 def _argmin(x, index):
     """Smallest entry over all but the last axis, and the first index that has it."""
     axes = tuple(range(x.ndim - 1))
-    smallest = jnp.min(x, axes)
+    smallest = jnp.min(x, axes, keepdims=True)
     # Two plain reductions vectorise; one over pairs (value, index) does not.
-    return smallest, jnp.min(jnp.where(x == smallest, index, _NO_ARC), axes)
+    first = jnp.min(jnp.where(x == smallest, index, _NO_ARC), axes)
+    return smallest.reshape(1, -1), first[None]
 
 
 class _Tree(NamedTuple):
@@ -208,7 +210,7 @@ def _greedy_tree(nodes, cost, live, a, b, tie) -> _Tree:
     n, m, n_arcs = nodes.n, nodes.m, nodes.n_arcs
     batch = cost.shape[-1]
     # Cells of padded atoms only connect what is left over.
-    dearest = jnp.max(jnp.abs(cost), axis=(0, 1))
+    dearest = jnp.max(jnp.abs(cost), axis=(0, 1), keepdims=True)
     priority = jnp.where(live, cost, 2 * dearest + 1)
 
     def step(t, state):
@@ -233,7 +235,7 @@ def _greedy_tree(nodes, cost, live, a, b, tie) -> _Tree:
         flow = jnp.where(close_row, row_mass, column_mass)
         tie_flow = jnp.where(close_row, row_tie, column_tie)
         below = _select_bits(at_closed, subtree)
-        cut = jnp.where(close_row, below, below ^ nodes.all)
+        cut = jnp.where(close_row[None], below, below ^ nodes.all)
         here = nodes.arc == t
         tree = _Tree(
             jnp.where(here, cell, tree.cell),
@@ -247,8 +249,8 @@ def _greedy_tree(nodes, cost, live, a, b, tie) -> _Tree:
             tie_mass - jnp.where(at_parent, tie_flow, 0),
             subtree | jnp.where(at_parent[:, None], below, jnp.uint32(0)),
             closed | at_closed,
-            n_rows - close_row,
-            n_columns - ~close_row,
+            n_rows - close_row.astype(jnp.int32),
+            n_columns - (~close_row).astype(jnp.int32),
         )
 
     def empty(*shape, dtype):
@@ -269,8 +271,8 @@ def _greedy_tree(nodes, cost, live, a, b, tie) -> _Tree:
         repeat(nodes.perturbation[:, None]),
         repeat(nodes.bit),
         empty(nodes.size, dtype=bool),
-        jnp.full(batch, n, jnp.int32),
-        jnp.full(batch, m, jnp.int32),
+        jnp.full((1, batch), n, jnp.int32),
+        jnp.full((1, batch), m, jnp.int32),
     )
     return lax.fori_loop(0, n_arcs, step, state)[0]
 
@@ -285,7 +287,7 @@ def _pivot_to_optimum(nodes, cost, live, tree, tie, max_pivots) -> Basis:
     n, m = nodes.n, nodes.m
     n_cells, batch = n * m, cost.shape[-1]
     tolerance = 1e-12 if cost.dtype == jnp.float64 else 1e-6
-    tolerance *= jnp.max(jnp.abs(cost), axis=(0, 1))
+    tolerance *= jnp.max(jnp.abs(cost), axis=0).max(axis=0, keepdims=True)
     may_enter = jnp.where(live, cost, jnp.inf)
 
     def pivot(state):
@@ -297,7 +299,7 @@ def _pivot_to_optimum(nodes, cost, live, tree, tie, max_pivots) -> Basis:
         falls, rises = has_row & ~has_column, has_column & ~has_row
 
         flow = jnp.where(falls, tree.flow, jnp.inf)
-        ties = flow <= jnp.min(flow, axis=0) + tie
+        ties = flow <= jnp.min(flow, axis=0, keepdims=True) + tie
         _, leaving = _argmin(jnp.where(ties, tree.tie_flow, _NO_ARC), nodes.arc)
         at = (nodes.arc == leaving) & go
         step, tie_step = _select(at, tree.flow), _select(at, tree.tie_flow)
@@ -324,9 +326,10 @@ def _pivot_to_optimum(nodes, cost, live, tree, tie, max_pivots) -> Basis:
         return tree, f, g, n_iter + go.astype(jnp.int32), go
 
     arc_cost = jnp.take_along_axis(cost.reshape(n_cells, batch), tree.cell, axis=0)
-    in_cut = _nonempty(tree.cut[:, None] & nodes.bit)
+    in_cut = _nonempty(tree.cut[:, None] & nodes.bit[None])
     y = jnp.sum(jnp.where(in_cut, arc_cost[:, None], 0), axis=0)
-    state = (tree, y[:n], -y[n:], jnp.zeros(batch, jnp.int32), jnp.ones(batch, bool))
+    n_iter, go = jnp.zeros((1, batch), jnp.int32), jnp.ones((1, batch), bool)
+    state = (tree, y[:n], -y[n:], n_iter, go)
     tree, f, g, n_iter, _ = lax.while_loop(lambda s: jnp.any(s[-1]), pivot, state)
     reduced = jnp.min(may_enter - f[:, None] - g[None], axis=(0, 1))
-    return Basis(tree.cell, tree.cut, n_iter, reduced >= -tolerance)
+    return Basis(tree.cell, tree.cut, n_iter[0], reduced >= -tolerance[0])

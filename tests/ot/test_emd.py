@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.test_util import check_grads
+
 from jaxrepro import ot
 
 REFERENCE = json.loads(
@@ -34,6 +35,8 @@ def test_reference_values_also_when_padded(x64, entry):
     assert all(np.isfinite(g).all() for g in gradients)
     assert np.all(gradients[0][n:] == 0)
     assert np.all(gradients[0][:, m:] == 0)
+    assert np.all(gradients[1][n:] == 0)
+    assert np.all(gradients[2][m:] == 0)
 
 
 @pytest.mark.peer

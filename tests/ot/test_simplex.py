@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment, linprog
+
 from jaxrepro.ot import emd
 from jaxrepro.ot._simplex import _CHUNK, transport_simplex, unpack
-from scipy.optimize import linear_sum_assignment, linprog
 
 LIMIT = jnp.int32(10_000)
 SHAPES = [(1, 1), (1, 4), (4, 1), (2, 3), (5, 5), (3, 9), (12, 12), (20, 14)]
