@@ -65,6 +65,7 @@ def _plain(text):
 
     text = re.sub(r"""\\(['`^"~=.])\s*\{?\\?([A-Za-z])\}?""", accent, text)
     text = re.sub(r"\\([cuvHrk])\s*\{([A-Za-z])\}", accent, text)
+    text = re.sub(r"\\([cuvHrk])\s+([A-Za-z])\b", accent, text)
     for command, letter in _LETTERS.items():
         text = re.sub(re.escape(command) + r"(?![A-Za-z])\s*", letter, text)
     text = text.replace(r"\&", "&").replace("--", "–").replace("~", " ")

@@ -134,6 +134,7 @@ def run_experiment(
             )
     out = RunFolder(folder, seed=seed, quick=quick)
     manifest = _open_manifest(experiment, settings, command, folder)
+    out.log("continued" if manifest["resumed"] else "started")
 
     start = time.perf_counter()
     tables, plot_error = {}, ""
@@ -142,7 +143,7 @@ def run_experiment(
         try:
             tables = _run(experiment, config, out)
         except (Exception, SystemExit) as raised:
-            error = _short_traceback(raised)
+            error = _short_traceback(raised, experiment)
             claims = all_in_error(experiment.claims, "the experiment failed")
         else:
             error = ""
@@ -243,8 +244,7 @@ def _open_manifest(experiment, settings, command, folder):
     file = folder / "manifest.json"
     now = utc_now()
     earlier = read_json(file) if file.exists() else {"started": now, "resumed": []}
-    code = getattr(experiment.run, "__code__", None)
-    source = Path(code.co_filename) if code else None
+    source = Path(_source(experiment))
     manifest = {
         "status": "running",
         "experiment": experiment.name,
@@ -256,7 +256,7 @@ def _open_manifest(experiment, settings, command, folder):
         "command": list(command),
         "process": os.getpid(),
         **{key: settings[key] for key in ("quick", "seed", "x64")},
-        **environment(source if source and source.exists() else None),
+        **environment(source if source.is_file() else None),
         "papers": bibliography(experiment.papers, experiment.name.partition("/")[0]),
     }
     write_json(file, manifest)
@@ -285,19 +285,33 @@ def _plot(experiment, tables, out):
         out.log("no figures", reason=str(missing))
         return str(missing)
     except (Exception, SystemExit) as raised:
-        error = _short_traceback(raised)
+        error = _short_traceback(raised, experiment)
         out.log("figures failed", error=error)
         return error
     return ""
 
 
-def _short_traceback(error):
+def _short_traceback(error, experiment):
     """Traceback that begins in the experiment, not in what called or imported it."""
-    own = str(Path(__file__).parent)
+    ours = str(Path(__file__).parent)
+    source = _source(experiment)
+    frames = list(_frames(error))
+    names = [frame.tb_frame.f_code.co_filename for frame in frames]
+    start = names.index(source) if source in names else 0
+    while start < len(names) - 1 and (
+        names[start].startswith(ours) or "importlib" in names[start]
+    ):
+        start += 1
+    return "".join(traceback.format_exception(type(error), error, frames[start]))
+
+
+def _frames(error):
     frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        file = frame.tb_frame.f_code.co_filename
-        if not (file.startswith(own) or "importlib" in file):
-            break
+    while frame is not None:
+        yield frame
         frame = frame.tb_next
-    return "".join(traceback.format_exception(type(error), error, frame))
+
+
+def _source(experiment):
+    """Name of the file in which the experiment's function is written, or ''."""
+    return getattr(getattr(experiment.run, "__code__", None), "co_filename", "")

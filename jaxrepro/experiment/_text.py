@@ -34,10 +34,10 @@ def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
     >>> claim = Claim("zero", "x is 0", "derivation", lambda t: 0, 0)
     >>> run = RunResult("area/name", Path("results"), "complete", judge([claim], {}))
     >>> print(claims_table([run], width=60).splitlines()[-1])
-    x is 0            derivation   0        0       held
+    x is 0             derivation   0        0       held
     """
     width = max(width, 60)
-    widths = [int(share * width) for share in _SHARES]
+    widths = [max(8, int(share * width)) for share in _SHARES]
     widths[0] = width - sum(widths) - 2 * (len(widths) - 1)
     lines = [*_row(_HEADERS, widths), "  ".join("-" * w for w in widths)]
     for run in results:

@@ -1,0 +1,162 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from jaxrepro.experiment import main, run_session
+from jaxrepro.experiment._files import read_json, write_json
+
+STAGES = """
+def stage(i):
+    with open("calls.txt", "a") as file:
+        file.write(f"{{i}}\\\\n")
+    return {{"x": [i]}}
+
+import pathlib, time
+for i in range(3):
+    out.cached(f"stage_{{i}}", stage, i)
+    if i == 1 and not pathlib.Path("go").exists():
+        pathlib.Path("waiting").touch()
+        time.sleep(120)
+"""
+COUNTED = """
+with open("first.txt", "a") as file:
+    file.write("run ")
+"""
+
+
+def wait_for(path, process):
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert process.poll() is None, "the process ended by itself"
+        assert time.monotonic() < end, "nothing happened within a minute"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def killed(package, source, tmp_path):
+    """Session that was killed in its second experiment, and its package."""
+    stages = STAGES.replace("{{", "{").replace("}}", "}").replace("\\\\", "\\")
+    name = package(a__first=source(body=COUNTED), b__second=source(body=stages))
+    process = subprocess.Popen(
+        [sys.executable, "-m", name, "run", "all"],
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(tmp_path / "waiting", process)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    (session,) = tmp_path.glob("results/*/summary.json")
+    return name, session.parent
+
+
+def test_a_killed_session_says_so_and_continues(killed, tmp_path, capsys):
+    name, session = killed
+    summary = read_json(session / "summary.json")
+    assert summary["status"] == "running"
+    states = {e["experiment"]: e["status"] for e in summary["experiments"]}
+    assert states == {"a/first": "complete", "b/second": "running"}
+
+    assert main(name, ["report", str(session)]) == 0
+    page = (session / "report.html").read_text(encoding="utf-8")
+    assert "incomplete: still at work, or stopped" in page
+
+    (tmp_path / "go").touch()
+    assert main(name, ["run", "--resume", str(session)]) == 1  # n=5: last is 16
+    summary = read_json(session / "summary.json")
+    assert summary["status"] == "finished"
+    assert [e["status"] for e in summary["experiments"]] == ["complete"] * 2
+    # The first was not run again, and no finished stage of the second.
+    assert (tmp_path / "first.txt").read_text() == "run "
+    assert (tmp_path / "calls.txt").read_text().split() == ["0", "1", "2"]
+    assert len(list(tmp_path.glob("results/b/second/*"))) == 1
+    assert "incomplete" not in (session / "report.html").read_text(encoding="utf-8")
+
+    before = {
+        f: f.read_bytes() for f in tmp_path.glob("results/[ab]/*/*/*") if f.is_file()
+    }
+    assert main(name, ["run", "all", "--resume", str(session)]) == 1
+    assert {f: f.read_bytes() for f in before} == before
+    assert capsys.readouterr().out.count("report:") == 2
+
+
+def test_one_run_continues_by_itself(package, source, tmp_path, capsys):
+    stop = 'import pathlib\nif not pathlib.Path("go").exists(): raise ValueError'
+    name = package(a__one=source(body=COUNTED + stop), b__two=source())
+    assert main(name, ["run", "all", "--quick"]) == 1
+    (run,) = tmp_path.glob("results/a/one/*")
+    (tmp_path / "go").touch()
+    capsys.readouterr()
+    assert main(name, ["run", "--resume", str(run)]) == 0
+    assert read_json(run / "manifest.json")["status"] == "complete"
+    assert (tmp_path / "first.txt").read_text() == "run run "
+    assert "1/1 claims held" in capsys.readouterr().out
+    assert (run / "report.html").exists()
+    # Complete now: a second time changes nothing.
+    manifest = (run / "manifest.json").read_bytes()
+    assert main(name, ["run", "--resume", str(run)]) == 0
+    assert (run / "manifest.json").read_bytes() == manifest
+
+
+def test_one_run_with_other_settings_is_refused(package, source, tmp_path, capsys):
+    name = package(a__one=source(body="raise ValueError"))
+    assert main(name, ["run", "all", "--quick"]) == 1
+    (run,) = tmp_path.glob("results/a/one/*")
+    config = read_json(run / "config.json")
+    write_json(run / "config.json", {**config, "seed": 5})
+    assert main(name, ["run", "--resume", str(run)]) == 2
+    assert "started with other settings (seed)" in capsys.readouterr().err
+
+
+def test_one_failure_does_not_stop_the_others(package, source, capsys):
+    name = package(
+        a__fails=source(body="raise ValueError('no luck')"),
+        b__broken="import no_such_module_at_all",
+        c__works=source(),
+    )
+    session = run_session(name, ["a/fails", "b/broken", "c/works"], quick=True)
+    assert [run.status for run in session.results] == ["failed", "failed", "complete"]
+    assert not session.as_declared
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "[1/3] a/fails ... failed: ValueError: no luck"
+    assert lines[1].startswith("[2/3] b/broken ... failed: ModuleNotFoundError")
+    assert lines[2].startswith("[3/3] c/works ... 0 s, 1/1 claims held")
+    page = session.report.read_text(encoding="utf-8")
+    assert "ValueError: no luck" in page
+    assert "no_such_module_at_all" in page
+
+
+def test_sessions_do_not_share_a_folder(package):
+    name = package()
+    folders = {run_session(name, []).folder for _ in range(3)}
+    assert len(folders) == 3
+
+
+def test_an_interrupt_leaves_a_session_that_can_go_on(
+    package, source, capsys, tmp_path
+):
+    stop = 'import pathlib\nif not pathlib.Path("go").exists(): raise KeyboardInterrupt'
+    name = package(a__first=source(), b__second=source(body=stop))
+    assert main(name, ["run", "all", "--quick"]) == 130
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    hint = captured.err.splitlines()[-1]
+    folder = hint.rpartition(" ")[2]
+    assert hint == f"stopped; continue with: python -m {name} run --resume {folder}"
+    assert read_json(tmp_path / folder / "summary.json")["status"] == "interrupted"
+    (tmp_path / "go").touch()
+    assert main(name, ["run", "--resume", folder]) == 0
+
+
+def test_changed_settings_start_a_run_anew(package, source, capsys, tmp_path):
+    name = package(a__first=source(body="raise ValueError"))
+    session = run_session(name, ["a/first"], quick=True, command=["run", "all"])
+    again = run_session(name, ["a/first"], resume=session.folder)
+    assert again.folder == session.folder
+    assert again.results[0].folder != session.results[0].folder
+    assert "(config, quick changed: anew)" in capsys.readouterr().err
