@@ -15,7 +15,14 @@ import jax.numpy as jnp
 
 from ..core import matmul, safe_divide, safe_eigh, safe_sqrt
 from ._fit import KernelOperatorFit
-from ._psd import divided_differences, live_inverse, outer, regularised_inverse
+from ._psd import (
+    coupling_to_rest,
+    divided_differences,
+    leading_eigenvectors,
+    live_inverse,
+    outer,
+    regularised_inverse,
+)
 
 
 @functools.partial(jax.jit, static_argnames=("gamma_rel",))
@@ -52,20 +59,6 @@ def kernel_reduced_rank(x, y, gamma, mask, kernel, *, rank, gamma_rel):
     return _fit(u, z * s[None, :], x, y, mask, s)
 
 
-def leading_eigenvectors(matrix, rank):
-    """Leading eigenpairs, descending; vectors of zero eigenvalues are zero.
-
-    The derivative is that of the spanned space: couplings within it cancel in
-    the projector, so only the gap behind the last one matters.
-    """
-    gap_tol = len(matrix) * jnp.finfo(matrix.dtype).eps
-    values, vectors = safe_eigh(matrix, gap_tol=gap_tol)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    live = live_inverse(values) != 0
-    values, vectors = jnp.where(live, values, 0), jnp.where(live[None, :], vectors, 0)
-    return values[:rank], vectors[:, :rank]
-
-
 @functools.partial(jax.custom_jvp, nondiff_argnums=(3,))
 def _leading_functions(k, l, gamma, rank):
     r"""Leading eigenpairs of :math:`M L`, :math:`M = (K + \gamma I)^{-1} K`.
@@ -82,7 +75,8 @@ def _leading_functions_jvp(rank, primals, tangents):
     # H has no bounded derivative where K is singular, but M has one, and the
     # eigenvectors of M L need no more: with X = d(M L) Z,
     #   dz_j = s_j^-2 (X - Z Z'L X + sum_{i > r} v_i (v_i' L X)_j / (s_j^2 - s_i^2))
-    # up to a change of basis of Z, fixed here by Z' L dZ = -Z' dL Z / 2.
+    # up to a change of basis of Z, fixed here by Z' L dZ = -Z' dL Z / 2, so that
+    # equal s_j do no harm.
     k, l, gamma = primals
     dk, dl, dgamma = tangents
     q, values, f, v, square = _decompose(k, l, gamma)
@@ -95,11 +89,9 @@ def _leading_functions_jvp(rank, primals, tangents):
     x += matmul(q * m[None, :], matmul(q.T, matmul(dl, z)))
     lx = matmul(l, x)
     within = matmul(z.T, lx)
-    gap = square[None, :rank] - square[rank:, None]
-    damping = (len(k) * jnp.finfo(k.dtype).eps * square[0]) ** 2
-    coupling = jnp.where(gap == 0, 0, gap / jnp.where(gap == 0, 1, gap**2 + damping))
     outside = x - matmul(z, within)
-    outside += matmul(v[:, rank:], coupling * matmul(v[:, rank:].T, lx))
+    coupling = coupling_to_rest(square, inverse != 0, rank)
+    outside += matmul(v, coupling * matmul(v.T, lx))
     dz = outside * inverse[None, :rank] - matmul(z, matmul(z.T, matmul(dl, z))) / 2
     return (z, square[:rank]), (dz, jnp.diag(within))
 

@@ -9,6 +9,8 @@ Eigenvalues that vanish stay zero in value and derivative: the rank is taken to
 be constant, as in the derivative of a pseudo-inverse.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
@@ -43,6 +45,39 @@ def _regularised_inverse_root_jvp(primals, tangents):
     return matmul(q * h[None, :], q.T), _tangent(q, f, within, f * h, *tangents)
 
 
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def leading_eigenvectors(matrix, rank):
+    """Leading eigenpairs, descending; vectors of zero eigenvalues are zero.
+
+    The derivative of the vectors is that of the space that they span: a rotation
+    within it is left out, so only the gap behind the last one matters.
+    """
+    values, q, live = _descending(matrix)
+    return values[:rank], jnp.where(live[None, :], q, 0)[:, :rank]
+
+
+@leading_eigenvectors.defjvp
+def _leading_eigenvectors_jvp(rank, primals, tangents):
+    (matrix,), (d_matrix,) = primals, tangents
+    values, q, live = _descending(matrix)
+    leading = jnp.where(live[None, :], q, 0)[:, :rank]
+    m = matmul(q.T, matmul(d_matrix, leading))
+    d_leading = matmul(q, coupling_to_rest(values, live, rank) * m)
+    return (values[:rank], leading), (jnp.diag(m), d_leading)
+
+
+def coupling_to_rest(values, live, rank):
+    r""":math:`1/(\lambda_j - \lambda_i)` for j kept (live, up to the rank) and i not.
+
+    0 elsewhere. Damped where the gap is rounding, and 0 at a gap of 0.
+    """
+    kept = live & (jnp.arange(len(values)) < rank)
+    gap = values[None, :rank] - values[:, None]
+    damping = (len(values) * jnp.finfo(values.dtype).eps * values[0]) ** 2
+    to_rest = kept[None, :rank] & ~kept[:, None]
+    return jnp.where(to_rest, safe_divide(gap, gap**2 + damping), 0)
+
+
 def live_inverse(values):
     r""":math:`1/\lambda_i`, and 0 where :math:`\lambda_i` is 0 to rounding."""
     cutoff = len(values) * jnp.finfo(values.dtype).eps * jnp.max(values)
@@ -60,6 +95,13 @@ def divided_differences(live, within, across):
 def outer(f):
     """Products of all pairs of entries."""
     return f[:, None] * f[None, :]
+
+
+def _descending(matrix):
+    values, q = safe_eigh(matrix)
+    values, q = values[::-1], q[:, ::-1]
+    live = live_inverse(values) != 0
+    return jnp.where(live, values, 0), q, live
 
 
 def _inverse_values(matrix, gamma):

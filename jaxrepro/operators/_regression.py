@@ -28,10 +28,13 @@ from ._kernel_regression import (
     kernel_principal_component,
     kernel_reduced_rank,
     kernel_ridge,
-    leading_eigenvectors,
 )
 from ._measure import check_kernel
-from ._psd import regularised_inverse, regularised_inverse_root
+from ._psd import (
+    leading_eigenvectors,
+    regularised_inverse,
+    regularised_inverse_root,
+)
 
 
 def ridge_regression(

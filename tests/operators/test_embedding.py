@@ -60,7 +60,10 @@ def test_vmap():
             r"x\[:, None\]",
         ),
         (lambda: delay_embed(np.zeros((9, 0)), 2), "x: expected at least one element"),
-        (lambda: delay_embed(np.zeros((9, 1)), 0), "n_delays: expected an integer >= 1"),
+        (
+            lambda: delay_embed(np.zeros((9, 1)), 0),
+            "n_delays: expected an integer >= 1",
+        ),
         (lambda: delay_embed(np.zeros((9, 1)), 2, 0), "stride: expected an integer"),
         (lambda: snapshot_pairs(np.zeros((2, 1)), 2), "z: expected more than lag = 2"),
         (lambda: snapshot_pairs(np.zeros(5)), r"z: expected shape \(T, d\)"),
@@ -71,6 +74,7 @@ def test_errors(call, message):
         call()
 
 
+@pytest.mark.usefixtures("plain_errors")
 def test_number_of_delays_must_be_an_integer():
     with pytest.raises(TypeError, match="n_delays: expected an integer >= 1; got 2.0"):
         delay_embed(np.zeros((9, 1)), 2.0)

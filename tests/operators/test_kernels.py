@@ -150,7 +150,10 @@ def test_lengthscale_can_be_batched():
     [
         (lambda: GaussianKernel(0.0), r"lengthscale: expected a value in \(0, inf\)"),
         (lambda: MaternKernel(-1.0), r"lengthscale: expected a value in \(0, inf\)"),
-        (lambda: MaternKernel(1.0, nu=2.0), "nu: expected one of 0.5, 1.5, 2.5; got 2.0"),
+        (
+            lambda: MaternKernel(1.0, nu=2.0),
+            "nu: expected one of 0.5, 1.5, 2.5; got 2.0",
+        ),
         (lambda: PolynomialKernel(degree=0), "degree: expected an integer >= 1; got 0"),
         (lambda: PolynomialKernel(scale=0.0), "scale: expected a value"),
         (lambda: PolynomialKernel(offset=-1.0), "offset: expected a value"),
