@@ -14,8 +14,8 @@ from ._files import read_json
 from ._registry import Experiment, experiment_names, load_or_explain
 from ._report import write_report
 from ._runner import read_result, run_experiment
-from ._session import count_text, run_session
-from ._text import claims_table
+from ._session import run_session
+from ._text import claims_table, count_text
 
 
 class UsageError(Exception):
@@ -231,6 +231,8 @@ def _without_resume(argv):
 
 def _select(package, name):
     names = experiment_names(package)
+    if not names:
+        raise UsageError(f"there are no experiments in {package}")
     if name == "":
         raise UsageError('run: expected an experiment, an area or "all"; got nothing')
     chosen = [n for n in names if name in ("all", n, n.partition("/")[0])]

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -40,9 +41,9 @@ def verdict_chip(verdict: Verdict, count: int | None = None) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """Paragraphs of a docstring; ``code`` in double backquotes becomes code."""
+    """Paragraphs of a docstring; what stands in backquotes becomes code."""
     blocks = []
-    for block in text.split("\n\n"):
+    for block in re.sub(r":[\w:]+:`([^`]*)`", r"``\1``", text).split("\n\n"):
         parts = escape(" ".join(block.split())).split("``")
         marked = [f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(parts)]
         blocks.append(f"<p>{''.join(marked)}</p>")

@@ -9,6 +9,7 @@ from ._bibtex import parse_reference
 from ._claim import Verdict
 from ._files import read_json, write_bytes
 from ._runner import RunResult, read_result
+from ._text import seconds_text
 
 
 def write_report(folder: str | Path) -> Path:
@@ -154,7 +155,7 @@ def _state(run):
     kind = {"complete": "plain", "failed": "error", "running": "skipped"}[run.status]
     words = _STATUS_WORDS[run.status]
     if run.status == "complete":
-        return f"· {run.seconds:.0f} s"
+        return f"· {seconds_text(run.seconds)}"
     if run.status == "running":
         words += ": still at work, or stopped"
     return html.chip(words, kind)

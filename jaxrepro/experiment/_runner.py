@@ -1,7 +1,6 @@
 """One run of one experiment: settings, folder, tables, figures, claims."""
 
 import contextlib
-import os
 import sys
 import time
 import traceback
@@ -254,7 +253,6 @@ def _open_manifest(experiment, settings, command, folder):
         "started": earlier["started"],
         "resumed": [*earlier["resumed"], now] if file.exists() else [],
         "command": list(command),
-        "process": os.getpid(),
         **{key: settings[key] for key in ("quick", "seed", "x64")},
         **environment(source if source.is_file() else None),
         "papers": bibliography(experiment.papers, experiment.name.partition("/")[0]),

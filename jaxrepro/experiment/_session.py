@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ._claim import Verdict
 from ._files import read_json, write_json
 from ._folder import new_folder, utc_now, utc_stamp
 from ._registry import load_or_explain
@@ -19,6 +18,7 @@ from ._runner import (
     run_experiment,
     run_settings,
 )
+from ._text import outcome_text
 
 
 class SessionResult(NamedTuple):
@@ -83,6 +83,11 @@ def run_session(
     SessionResult
         Folder, report and the outcome of every experiment.
 
+    Raises
+    ------
+    ValueError
+        If ``config`` is given for other than one experiment.
+
     Examples
     --------
     >>> import tempfile
@@ -91,20 +96,22 @@ def run_session(
     >>> session.report.name, session.as_declared
     ('report.html', True)
     """
+    if config is not None and len(names) != 1:
+        raise ValueError(f"config: expected None for {len(names)} experiments")
     if resume is None:
-        folder, runs = new_folder(Path(results), utc_stamp()), {}
+        folder, runs, started = new_folder(Path(results), utc_stamp()), {}, utc_now()
     else:
         folder = Path(resume)
         runs = _earlier_runs(folder)
+        started = read_json(folder / "summary.json")["started"]
     options = {"quick": quick, "seed": seed}
-    record = {"package": package, "command": list(command), **options}
-    record["started"] = utc_now()
+    record = {"package": package, "command": list(command), "started": started}
 
     def save(status):
         # Written before and after each run, so that a killed session can go on.
         entries = [_entry(run, folder) for run in runs.values()]
         outcome = {"status": status, "written": utc_now(), "experiments": entries}
-        write_json(folder / "summary.json", {**record, **outcome})
+        write_json(folder / "summary.json", {**record, **options, **outcome})
 
     save("running")
     try:
@@ -112,22 +119,17 @@ def run_session(
             label = f"[{position}/{len(names)}] {name} ..."
             print(label, end="", flush=True, file=sys.stderr)
             experiment = load_or_explain(package, name)
-            precision = experiment.x64 if x64 is None else x64
             own = experiment.settings(quick=quick) if config is None else config
-            settings = run_settings(experiment, own, **options, x64=precision)
+            settings = run_settings(experiment, own, **options, x64=x64)
             run = _with_same_settings(runs.get(name), settings)
             if run is None:
                 run = RunResult(name, new_run_folder(results, settings), "running")
             runs[name] = run
             if run.status != "complete":
                 save("running")
+                places = {"resume": run.folder, "command": command}
                 runs[name] = run_experiment(
-                    experiment,
-                    own,
-                    **options,
-                    x64=precision,
-                    resume=run.folder,
-                    command=command,
+                    experiment, own, **options, x64=x64, **places
                 )
                 save("running")
             _finish_line(label, runs[name])
@@ -178,23 +180,3 @@ def _finish_line(label, run):
     # On a terminal the line is written anew: a progress bar may have been over it.
     start = f"\r{label}" if sys.stderr.isatty() else ""
     print(f"{start} {outcome_text(run)}", flush=True, file=sys.stderr)
-
-
-def outcome_text(run: RunResult) -> str:
-    """Outcome in a few words, such as ``12 s, 5/5 claims held``."""
-    if run.status == "failed":
-        return f"failed: {run.error.strip().splitlines()[-1]}"
-    text = f"{run.seconds:.0f} s, {count_text(run.claims)}"
-    if run.plot_error:
-        text += f"; no figures: {run.plot_error.strip().splitlines()[-1]}"
-    return text
-
-
-def count_text(claims) -> str:
-    """Counts of verdicts, such as ``3 held, 1 missed``."""
-    verdicts = [claim.verdict for claim in claims]
-    held = verdicts.count(Verdict.HELD)
-    if held == len(verdicts):
-        return f"{held}/{held} claims held" if verdicts else "no claims"
-    counts = {verdict: verdicts.count(verdict) for verdict in Verdict}
-    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)

@@ -1,9 +1,10 @@
-"""The table of claims as plain text that fits a terminal."""
+"""Outcomes as plain text: the table of claims, and one line a run."""
 
 import textwrap
 import unicodedata
 from collections.abc import Iterable
 
+from ._claim import ClaimResult, Verdict
 from ._runner import RunResult
 
 _HEADERS = ("claim", "source", "expected", "measured", "verdict")
@@ -33,8 +34,8 @@ def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
     >>> from jaxrepro.experiment import Claim, RunResult, claims_table, judge
     >>> claim = Claim("zero", "x is 0", "derivation", lambda t: 0, 0)
     >>> run = RunResult("area/name", Path("results"), "complete", judge([claim], {}))
-    >>> print(claims_table([run], width=60).splitlines()[-1])
-    x is 0             derivation   0        0       held
+    >>> claims_table([run]).splitlines()[-1].split()
+    ['x', 'is', '0', 'derivation', '0', '0', 'held']
     """
     width = max(width, 60)
     widths = [max(8, int(share * width)) for share in _SHARES]
@@ -54,6 +55,31 @@ def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
         elif run.status == "running":
             lines += ["The run is incomplete."]
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def outcome_text(run: RunResult) -> str:
+    """Outcome in a few words, such as ``12 s, 5/5 claims held``."""
+    if run.status == "failed":
+        return f"failed: {run.error.strip().splitlines()[-1]}"
+    text = f"{seconds_text(run.seconds)}, {count_text(run.claims)}"
+    if run.plot_error:
+        text += f"; no figures: {run.plot_error.strip().splitlines()[-1]}"
+    return text
+
+
+def seconds_text(seconds: float) -> str:
+    """Time to two digits or to the second: ``3.2 s``, ``12 s``."""
+    return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+
+
+def count_text(claims: Iterable[ClaimResult]) -> str:
+    """Counts of verdicts, such as ``3 held, 1 missed``."""
+    verdicts = [claim.verdict for claim in claims]
+    held = verdicts.count(Verdict.HELD)
+    if held == len(verdicts):
+        return f"{held}/{held} claims held" if verdicts else "no claims"
+    counts = {verdict: verdicts.count(verdict) for verdict in Verdict}
+    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
 
 
 def _row(cells, widths):

@@ -1,8 +1,10 @@
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
+import jaxrepro.experiment
 from jaxrepro.experiment import main
 from jaxrepro.experiment._files import read_json
 
@@ -69,6 +71,25 @@ def test_help_shows_the_settings(package, source, capsys):
     text = capsys.readouterr().out
     assert "How many squares. (default: 3)" in text
     assert "--resume" in text
+
+
+def test_a_package_without_experiments(package, capsys):
+    name = package()
+    assert main(name, ["run", "all"]) == 2
+    assert f"there are no experiments in {name}" in capsys.readouterr().err
+    assert main(name, ["list"]) == 0
+
+
+def test_the_example_of_the_documentation_runs(package, capsys, monkeypatch):
+    text = textwrap.dedent(
+        jaxrepro.experiment.__doc__.partition("complete example::")[2].partition(
+            "``python -m"
+        )[0]
+    ).replace("'''", '"""')
+    name = package(maths__monte_carlo=text)
+    assert main(name, ["run", "maths/monte_carlo", "--quick"]) == 0
+    assert "1/1 claims held" in capsys.readouterr().out
+    assert len(text.splitlines()) < 75
 
 
 def test_out_and_no_x64(package, source, tmp_path):

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -125,7 +126,7 @@ def test_one_failure_does_not_stop_the_others(package, source, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "[1/3] a/fails ... failed: ValueError: no luck"
     assert lines[1].startswith("[2/3] b/broken ... failed: ModuleNotFoundError")
-    assert lines[2].startswith("[3/3] c/works ... 0 s, 1/1 claims held")
+    assert re.fullmatch(r"\[3/3\] c/works \.\.\. \d+\.\d s, 1/1 claims held", lines[2])
     page = session.report.read_text(encoding="utf-8")
     assert "ValueError: no luck" in page
     assert "no_such_module_at_all" in page
@@ -160,3 +161,9 @@ def test_changed_settings_start_a_run_anew(package, source, capsys, tmp_path):
     assert again.folder == session.folder
     assert again.results[0].folder != session.results[0].folder
     assert "(config, quick changed: anew)" in capsys.readouterr().err
+
+
+def test_a_config_is_for_one_experiment(package, source):
+    name = package(a__one=source(), a__two=source())
+    with pytest.raises(ValueError, match="config: expected None for 2 experiments"):
+        run_session(name, ["a/one", "a/two"], config=object())
