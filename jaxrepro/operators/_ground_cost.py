@@ -153,11 +153,12 @@ def ground_cost(
         atoms1, kind=kind, convention=convention, p=p, q=q, stable=stable
     )
     check_traced(eta, scaling)
-    return _ground_cost(atoms1, atoms2, eta, scaling, kernel, options=options)
+    return jitted_cost(atoms1, atoms2, eta, scaling, kernel, options=options)
 
 
 @functools.partial(jax.jit, static_argnames="options")
-def _ground_cost(atoms1, atoms2, eta, scaling, kernel, *, options):
+def jitted_cost(atoms1, atoms2, eta, scaling, kernel, *, options: CostOptions):
+    """Cost matrix of checked arguments."""
     unit1, unit2 = unit_atoms(atoms1, kernel), unit_atoms(atoms2, kernel)
     return unit_cost(unit1, unit2, eta, scaling, kernel, options)
 

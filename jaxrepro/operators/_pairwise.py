@@ -9,10 +9,10 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from .. import ot
 from ..core import check_integer, paper
-from ._ground_cost import check_traced, cost_options
+from ._ground_cost import check_traced, cost_options, safe_power, unit_cost
 from ._measure import KernelAtoms, SpectralAtoms, check_atoms, check_pair
 from ._overlap import unit_atoms
-from ._sgot import sgot, solver_options, unit_distance
+from ._sgot import sgot, solver_options, transport
 
 # A block of pairs is cut so that its arrays hold at most this many numbers.
 _MOST_NUMBERS = 2**24
@@ -141,9 +141,10 @@ def _sgot_pairwise(
     block = min(block, max(1, _MOST_NUMBERS // _numbers_per_pair(batch1, other)))
 
     def distance(unit1, unit2):
-        return unit_distance(
-            unit1, unit2, eta, scaling, eps, kernel, options, solver, n_iter
-        )[0]
+        cost = unit_cost(unit1, unit2, eta, scaling, kernel, options)
+        weights = unit1.weight, unit2.weight
+        value, _ = transport(cost, weights, eps, solver=solver, n_iter=n_iter)
+        return safe_power(value, options.root)
 
     units1 = _unit_batch(batch1, kernel, block)
     units2 = None if batch2 is None else _unit_batch(batch2, kernel, block)

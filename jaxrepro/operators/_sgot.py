@@ -1,10 +1,7 @@
 r"""The spectral-Grassmann optimal-transport distance and its two limits."""
 
-import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
@@ -18,15 +15,13 @@ from ..core import (
     promote_floating,
 )
 from ._ground_cost import (
-    CostOptions,
     check_traced,
     cost_options,
     ground_cost,
+    jitted_cost,
     safe_power,
-    unit_cost,
 )
 from ._measure import KernelAtoms, SpectralAtoms, check_pair
-from ._overlap import unit_atoms
 
 
 @paper(
@@ -154,10 +149,11 @@ def sgot(
     )
     check_traced(eta, scaling)
     eps, n_iter = solver_options(solver, eps, n_iter)
-    value, plan = _sgot(
-        atoms1, atoms2, eta, scaling, eps, kernel,
-        options=options, solver=solver, n_iter=n_iter,
-    )  # fmt: skip
+    # Not jitted as a whole: eager calls with other options reuse the solver.
+    cost = jitted_cost(atoms1, atoms2, eta, scaling, kernel, options=options)
+    weights = atoms1.weight, atoms2.weight
+    value, plan = transport(cost, weights, eps, solver=solver, n_iter=n_iter)
+    value = safe_power(value, options.root)
     return (value, plan) if return_plan else value
 
 
@@ -331,25 +327,12 @@ def solver_options(solver, eps, n_iter):
     return eps, check_integer("n_iter", 200 if n_iter is None else n_iter)
 
 
-def unit_distance(
-    unit1, unit2, eta, scaling, eps, kernel: Any, options: CostOptions, solver, n_iter
-):
-    """Distance and plan for atoms that :func:`unit_atoms` has prepared."""
-    cost = unit_cost(unit1, unit2, eta, scaling, kernel, options)
-    weights = unit1.weight, unit2.weight
+def transport(cost, weights, eps, *, solver, n_iter):
+    """Value and plan of a transport problem."""
+    weights = tuple(None if w is None else jnp.asarray(w, cost.dtype) for w in weights)
     if solver == "exact":
         result = ot.emd(cost, *weights)
-        value, plan = result.value, result.plan
-    else:
-        eps = ot.scale_eps(cost, *weights, jnp.asarray(eps, cost.dtype))
-        plan = ot.sinkhorn_plan(cost, *weights, eps=eps, n_iter=n_iter)
-        value = jnp.sum(cost * plan)
-    return safe_power(value, options.root), plan
-
-
-@functools.partial(jax.jit, static_argnames=("options", "solver", "n_iter"))
-def _sgot(atoms1, atoms2, eta, scaling, eps, kernel, *, options, solver, n_iter):
-    unit1, unit2 = unit_atoms(atoms1, kernel), unit_atoms(atoms2, kernel)
-    return unit_distance(
-        unit1, unit2, eta, scaling, eps, kernel, options, solver, n_iter
-    )
+        return result.value, result.plan
+    eps = ot.scale_eps(cost, *weights, jnp.asarray(eps, cost.dtype))
+    plan = ot.sinkhorn_plan(cost, *weights, eps=eps, n_iter=n_iter)
+    return jnp.sum(cost * plan), plan

@@ -161,14 +161,13 @@ def test_padding_holds_nan_and_nobody_sees_it(two_systems):
         jnp.append(one.lam, jnp.nan), jnp.hstack([one.right, nan]),
         jnp.hstack([one.left, nan]), jnp.append(one.weight, 0.0),
     )  # fmt: skip
-    for kind in KINDS:
+    for kind in ("projector", "martin"):
         options = {"eta": 0.3, "kind": kind, "p": 2}
-        got = ground_cost(padded, two, **options)
+        got, pull = jax.vjp(lambda a: ground_cost(a, two, **options), padded)  # noqa: B023
         expected = ground_cost(one, two, **options)
         np.testing.assert_allclose(got[:5], expected, rtol=1e-12)
         np.testing.assert_array_equal(got[5], 0)
-        gradient = jax.grad(lambda a: jnp.sum(ground_cost(a, two, **options)))(padded)  # noqa: B023
-        for g in jax.tree.leaves(gradient):
+        for g in jax.tree.leaves(pull(jnp.ones_like(got))):
             assert np.all(np.isfinite(g))
 
 
