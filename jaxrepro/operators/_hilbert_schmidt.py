@@ -37,10 +37,10 @@ def hs_distance(
 
     Parameters
     ----------
-    operator1, operator2 : array, LinearOperatorFit, KernelOperatorFit, \
-SpectralAtoms or KernelAtoms
-        The two operators, both in one form: matrices of shape (d, d), regression
-        results, or atoms. Of atoms the padded ones are left out.
+    operator1, operator2 : array of shape (d, d), regression result, or atoms
+        The two operators, both in one form: matrices, ``LinearOperatorFit``,
+        ``KernelOperatorFit``, ``SpectralAtoms`` or ``KernelAtoms``. Of atoms the
+        padded ones are left out.
     dt : float, optional
         Time step at which to take operators that are given by atoms,
         :math:`\mu = e^{\lambda\, dt}`; needed for atoms only.

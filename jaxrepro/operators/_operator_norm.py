@@ -25,8 +25,7 @@ def operator_norm_distance(
 
     Parameters
     ----------
-    operator1, operator2 : array, LinearOperatorFit, KernelOperatorFit, \
-SpectralAtoms or KernelAtoms
+    operator1, operator2 : array of shape (d, d), regression result, or atoms
         The two operators, both in one form, as in :func:`hs_distance`.
     dt : float, optional
         Time step of operators that are given by atoms.
