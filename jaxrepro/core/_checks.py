@@ -8,10 +8,12 @@ traced value passes, and the numerical function answers with NaN and a status.
 import math
 import operator
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 
 def is_concrete(x) -> bool:
@@ -34,7 +36,7 @@ def is_concrete(x) -> bool:
     >>> is_concrete(1.0), bool(jax.jit(is_concrete)(1.0))
     (True, False)
     """
-    return not isinstance(x, jax.core.Tracer)
+    return not isinstance(x, Tracer)
 
 
 def promote_floating(*arrays):
@@ -56,8 +58,9 @@ def promote_floating(*arrays):
 
     Notes
     -----
-    Python scalars do not decide the dtype unless there is nothing else, so
-    pass hyper-parameters through ``jnp.asarray(value, dtype=x.dtype)`` instead.
+    Python scalars do not decide the precision unless there is nothing else.
+    Cast hyper-parameters with ``jnp.asarray(value, dtype=x.dtype)`` instead:
+    they should not decide it either when they come as arrays.
 
     Examples
     --------
@@ -68,12 +71,14 @@ def promote_floating(*arrays):
     ('float32', 'float32')
     """
     given = [jnp.asarray(x) for x in arrays if x is not None]
-    inexact = [x.dtype for x in given if jnp.issubdtype(x.dtype, jnp.inexact)]
+    inexact = [x for x in given if jnp.issubdtype(x.dtype, jnp.inexact)]
     with jax.numpy_dtype_promotion("standard"):
+        # Arrays and not their dtypes: a Python scalar is weak and yields to arrays.
         dtype = jnp.result_type(*inexact) if inexact else jnp.result_type(float)
     # lax.convert_element_type also drops the weak type that jnp.asarray keeps.
-    cast = iter([jax.lax.convert_element_type(x, dtype) for x in given])
-    return tuple(None if x is None else next(cast) for x in arrays)
+    promoted = iter([jax.lax.convert_element_type(x, dtype) for x in given])
+    result = tuple(None if x is None else next(promoted) for x in arrays)
+    return cast(tuple[jax.Array, ...], result)  # None only for None
 
 
 def check_shape(name: str, x, shape: Sequence[int | str | None]) -> None:
@@ -253,7 +258,7 @@ def check_interval(
     Raises
     ------
     ValueError
-        If a value lies outside the interval or is NaN.
+        If a value lies outside the interval or is NaN, or ``closed`` is unknown.
 
     Examples
     --------
@@ -264,6 +269,7 @@ def check_interval(
     ...
     ValueError: eps: expected a value in (0, inf]; got 0.0
     """
+    check_choice("closed", closed, ("both", "left", "right", "neither"))
     if not is_concrete(value):
         return
     v = np.asarray(value)

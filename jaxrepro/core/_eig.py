@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Complex, Inexact, Real
 
 from ._checks import check_nonempty, check_shape, is_concrete, promote_floating
@@ -93,7 +94,7 @@ def eig_biorthogonal(
     True
     """
     check_shape("matrix", matrix, ("n", "n"))
-    check_shape("matrix", matrix, (len(matrix), len(matrix)))
+    check_shape("matrix", matrix, 2 * np.shape(matrix)[:1])
     check_nonempty("matrix", matrix)
     (matrix,) = promote_floating(matrix)
     gap_tol = jnp.asarray(gap_tol, dtype=matrix.real.dtype)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Inexact, Real
 
 from ._checks import check_nonempty, check_shape, promote_floating
@@ -72,7 +73,7 @@ def safe_eigh(
     True
     """
     check_shape("matrix", matrix, ("n", "n"))
-    check_shape("matrix", matrix, (len(matrix), len(matrix)))
+    check_shape("matrix", matrix, 2 * np.shape(matrix)[:1])
     check_nonempty("matrix", matrix)
     (matrix,) = promote_floating(matrix)
     gap_tol = jnp.asarray(gap_tol, dtype=matrix.real.dtype)

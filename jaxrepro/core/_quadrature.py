@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+import scipy.special
 from jaxtyping import Array, Float
 
 from ._checks import check_integer
@@ -17,7 +18,7 @@ class Quadrature(NamedTuple):
     nodes : array of shape (n,)
         Points :math:`x_k`, ascending.
     weights : array of shape (n,)
-        Weights :math:`w_k > 0`.
+        Weights :math:`w_k > 0` (0 where that is below the range of the dtype).
     """
 
     nodes: Float[Array, " n"]
@@ -103,5 +104,5 @@ def gauss_hermite(n: int, *, dtype=None) -> Quadrature:
     3.0
     """
     n = check_integer("n", n)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(n)
+    nodes, weights = scipy.special.roots_hermitenorm(n)
     return _cast(nodes, weights / weights.sum(), dtype)

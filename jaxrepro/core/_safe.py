@@ -13,7 +13,7 @@ from jaxtyping import Array, ArrayLike, Float, Inexact
 from ._checks import promote_floating
 
 
-def safe_sqrt(x: Inexact[ArrayLike, "*shape"]) -> Inexact[Array, "*shape"]:
+def safe_sqrt(x: Float[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
     r"""Square root with value and derivative 0 wherever ``x <= 0``.
 
     .. math:: \operatorname{safe\_sqrt}(x) = \sqrt{\max(x, 0)}, \qquad
@@ -41,7 +41,7 @@ def safe_sqrt(x: Inexact[ArrayLike, "*shape"]) -> Inexact[Array, "*shape"]:
     return jnp.where(edge, 0, jnp.sqrt(jnp.where(edge, 1, x)))
 
 
-def safe_log(x: Inexact[ArrayLike, "*shape"]) -> Inexact[Array, "*shape"]:
+def safe_log(x: Float[ArrayLike, "*shape"]) -> Float[Array, "*shape"]:
     r"""Logarithm that is :math:`-\infty` with derivative 0 wherever ``x <= 0``.
 
     Parameters
@@ -120,7 +120,8 @@ def safe_norm(
     Notes
     -----
     The vector is divided by its largest absolute entry first, so that neither
-    squares of 1e30 overflow in float32 nor squares of 1e-30 vanish.
+    squares of 1e30 overflow in float32 nor squares of 1e-30 vanish. Entries
+    below the smallest normal number count as 0.
 
     Examples
     --------
@@ -138,7 +139,9 @@ def safe_norm(
         axis=0,
     )
     scale = jax.lax.stop_gradient(largest)
-    scale = jnp.where((scale > 0) & jnp.isfinite(scale), scale, 1)
+    # A compiler may multiply by 1 / scale, which must be a normal number, too.
+    tiny = jnp.finfo(scale.dtype).tiny
+    scale = jnp.where(scale > 0, jnp.clip(scale, tiny, 1 / (4 * tiny)), 1)
     total = sum(jnp.sum((p / scale) ** 2, axis, keepdims=True) for p in parts)
     norm = scale * safe_sqrt(total)
     return norm if keepdims else jnp.squeeze(norm, axis)
@@ -155,15 +158,16 @@ def logsumexp(
     Parameters
     ----------
     x : array of any shape
-        Entries in :math:`[-\infty, \infty)`; ``-inf`` stands for an absent term.
+        Entries; ``-inf`` stands for an absent term.
     axis : int, tuple of int or None, default None
         Axes to sum over; None means all of them.
 
     Returns
     -------
     array
-        The reduction. Where every term is absent the value is ``-inf`` and all
-        derivatives are 0 (``jax.scipy.special.logsumexp`` gives NaN there).
+        The reduction. Where every term is absent, or there is none, the value is
+        ``-inf`` and all derivatives are 0 (``jax.scipy.special.logsumexp`` gives
+        NaN there). Where one term is infinite the value is ``inf``.
 
     Examples
     --------
@@ -174,8 +178,8 @@ def logsumexp(
     (-inf, [0.0, 0.0])
     """
     (x,) = promote_floating(x)
-    m = jax.lax.stop_gradient(jnp.max(x, axis, keepdims=True))
-    m = jnp.where(jnp.isneginf(m), 0, m)
+    m = jax.lax.stop_gradient(jnp.max(x, axis, keepdims=True, initial=-jnp.inf))
+    m = jnp.where(jnp.isfinite(m), m, 0)
     absent = jnp.isneginf(x)
     terms = jnp.where(absent, 0, jnp.exp(jnp.where(absent, 0, x - m)))
     total = jnp.sum(terms, axis, keepdims=True)

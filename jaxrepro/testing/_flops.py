@@ -111,7 +111,7 @@ def _count_equation(eqn) -> FlopCount:
         return FlopCount(0, math.prod(eqn.invars[2].aval.shape), 0)
     if name in _MOVES:
         return FlopCount(0, 0, 0)
-    inner = [_count(program) for _, program in subprograms(eqn)]
+    inner = [_count(program) for program in subprograms(eqn)]
     if inner:
         return FlopCount(*map(sum, zip(*inner)))
     return FlopCount(0, out, 0)

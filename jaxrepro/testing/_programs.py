@@ -69,9 +69,9 @@ def check_traces(case: Case, inputs: list[Inputs], tol: float) -> str | None:
 
     compiled = []
 
-    def listen(event, duration, **_):
+    def listen(event, duration_secs, **_):
         if event == _COMPILED:
-            compiled.append(duration)
+            compiled.append(duration_secs)
 
     for member in inputs[:-1]:
         inputs[0].call(member.leaves)
