@@ -72,9 +72,13 @@ def overlap(
      [-0.2  1. ]]
     """
     check_pair(("atoms1", "atoms2"), atoms1, atoms2, kernel)
-    return projector_overlap(
-        unit_atoms(atoms1, kernel), unit_atoms(atoms2, kernel), kernel
-    )[0]
+    return _overlap(atoms1, atoms2, kernel)
+
+
+@jax.jit
+def _overlap(atoms1, atoms2, kernel):
+    unit1, unit2 = unit_atoms(atoms1, kernel), unit_atoms(atoms2, kernel)
+    return projector_overlap(unit1, unit2, kernel)[0]
 
 
 def unit_atoms(atoms, kernel: Any = None) -> Any:
@@ -131,5 +135,13 @@ def _cross(coefficients1, gram, coefficients2):
 
 
 def _defect(u, v, x):
-    """``1 - |x_ij|^2`` for ``x = u^* v`` of unit columns, as a squared distance."""
-    return jnp.sum(square(v[:, None, :] - u[:, :, None] * x[None]), axis=0)
+    """``1 - |x_ij|^2`` for ``x = u^* v`` of unit columns, as a squared distance.
+
+    Row by row, so that no array of three indices is kept.
+    """
+
+    def row(pair):
+        column, x_row = pair
+        return jnp.sum(square(v - column[:, None] * x_row[None, :]), axis=0)
+
+    return jax.lax.map(row, (u.T, x))

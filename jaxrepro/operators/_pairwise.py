@@ -140,19 +140,22 @@ def _sgot_pairwise(
     other = batch1 if batch2 is None else batch2
     block = min(block, max(1, _MOST_NUMBERS // _numbers_per_pair(batch1, other)))
 
-    def distance(unit1, unit2):
-        cost = unit_cost(unit1, unit2, eta, scaling, kernel, options)
-        weights = unit1.weight, unit2.weight
-        value, _ = transport(cost, weights, eps, solver=solver, n_iter=n_iter)
-        return safe_power(value, options.root)
-
+    static = {"options": options, "solver": solver, "n_iter": n_iter}
+    distance = jax.tree_util.Partial(
+        functools.partial(_distance, **static), eta, scaling, eps, kernel
+    )
     units1 = _unit_batch(batch1, kernel, block)
     units2 = None if batch2 is None else _unit_batch(batch2, kernel, block)
-    matrix = ot.pairwise(
-        distance, units1, units2, block=block, symmetric=batch2 is None
-    )
+    matrix = ot.pairwise(distance, units1, units2, block=block)
     eta = jnp.asarray(eta, matrix.dtype)
     return jnp.where((eta >= 0) & (eta <= 1), matrix, jnp.nan)
+
+
+def _distance(eta, scaling, eps, kernel, unit1, unit2, *, options, solver, n_iter):
+    cost = unit_cost(unit1, unit2, eta, scaling, kernel, options)
+    weights = unit1.weight, unit2.weight
+    value, _ = transport(cost, weights, eps, solver=solver, n_iter=n_iter)
+    return safe_power(value, options.root)
 
 
 def _unit_batch(batch, kernel, block):

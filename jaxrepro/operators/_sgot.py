@@ -333,6 +333,6 @@ def transport(cost, weights, eps, *, solver, n_iter):
     if solver == "exact":
         result = ot.emd(cost, *weights)
         return result.value, result.plan
-    eps = ot.scale_eps(cost, *weights, jnp.asarray(eps, cost.dtype))
+    eps = ot.scale_eps(cost, *weights, rel=eps)
     plan = ot.sinkhorn_plan(cost, *weights, eps=eps, n_iter=n_iter)
     return jnp.sum(cost * plan), plan
