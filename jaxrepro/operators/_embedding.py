@@ -75,7 +75,8 @@ def delay_embed(
     span = (n_delays - 1) * stride
     check_length("x", n_frames, 1, n_delays, stride)
     (x,) = promote_floating(x)
-    rows = jnp.arange(n_frames - span)[:, None] + stride * jnp.arange(n_delays)
+    starts, delays = jnp.arange(n_frames - span), stride * jnp.arange(n_delays)
+    rows = starts[:, None] + delays[None, :]
     return x[rows].reshape(n_frames - span, n_delays * n_channels)
 
 

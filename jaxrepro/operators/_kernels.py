@@ -207,7 +207,8 @@ def median_lengthscale(
     -------
     array of shape ()
         The lengthscale, in the unit of ``x``. It is 0, which no kernel accepts,
-        if more than half of the pairs are equal.
+        if more than half of the pairs are equal, and NaN if a row that is used
+        holds NaN.
 
     Raises
     ------
@@ -232,7 +233,11 @@ def median_lengthscale(
     if n > m:
         x = x[jax.random.choice(key, n, (m,), replace=False)]
     pairs = np.triu_indices(len(x), 1)
-    return jnp.median(safe_sqrt(squared_distances(x, x)[pairs]))
+    # jnp.median would pass through float64.
+    ordered = jnp.sort(safe_sqrt(squared_distances(x, x)[pairs]))
+    last = len(ordered) - 1
+    median = (ordered[last // 2] + ordered[(last + 1) // 2]) / 2
+    return jnp.where(jnp.isnan(ordered[-1]), jnp.nan, median)
 
 
 @jax.custom_jvp

@@ -178,10 +178,13 @@ def test_errors(call, message):
 
 
 @pytest.mark.usefixtures("x64")
-def test_median_of_all_pairs(getkey):
-    x = points(31)
+@pytest.mark.parametrize("n", [2, 3, 4, 31])
+def test_median_of_all_pairs(getkey, n):
+    x = points(n)
     want = np.median(scipy.spatial.distance.pdist(x))
     np.testing.assert_allclose(median_lengthscale(getkey(), x), want, rtol=1e-13)
+    x[0, 0] = np.nan
+    assert np.isnan(median_lengthscale(getkey(), x))
 
 
 def test_median_of_a_draw(getkey):
