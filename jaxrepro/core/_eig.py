@@ -78,7 +78,9 @@ def eig_biorthogonal(
 
     Each pair is defined up to :math:`(r, l) \to (e^{i\phi} r, e^{i\phi} l)`, so
     differentiate only what does not see that phase: :math:`\mu`, the
-    projectors :math:`r_i l_i^*`, and functions of them.
+    projectors :math:`r_i l_i^*`, and functions of them. At a repeated eigenvalue
+    the couplings within it are left out: exact for :math:`\sum_i f(\mu_i)`, not
+    for single projectors, which have no derivative there.
 
     Lowers for CPU and CUDA. TPUs have no kernel for this problem: call it
     outside ``jit`` there and it runs on the host CPU.

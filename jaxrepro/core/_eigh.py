@@ -57,10 +57,12 @@ def safe_eigh(
 
     Notes
     -----
-    The damping is exact for functions that do not depend on the basis within
-    an eigenspace (such as :math:`f(A) = V f(\lambda) V^*` at a repeated
-    eigenvalue with :math:`f'` constant there) and an approximation of relative
-    size :math:`\delta^2/\text{gap}^2` otherwise. Cost :math:`O(n^3)`.
+    The damping changes a coupling by the relative size
+    :math:`\delta^2/\text{gap}^2`. At a repeated eigenvalue the derivative stays
+    exact for :math:`\sum_i f(\lambda_i)` and for the projector onto the whole
+    eigenspace, which do not couple its vectors. It is not exact there for a
+    matrix function :math:`V f(\lambda) V^*`, whose coupling within the
+    eigenspace is :math:`f'` and not 0. Cost :math:`O(n^3)`.
 
     Examples
     --------

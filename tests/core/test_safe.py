@@ -110,9 +110,7 @@ def test_safe_norm_derivatives(x64):
     np.testing.assert_allclose(jax.hessian(safe_norm)(x[0]), hessian, atol=1e-14)
 
 
-@pytest.mark.parametrize(
-    "scale", [1e-37, 1e-30, 1e-15, 1.0, 1e15, 1e30, 3e37, 6e37]
-)
+@pytest.mark.parametrize("scale", [1e-37, 1e-30, 1e-15, 1.0, 1e15, 1e30, 3e37, 6e37])
 @pytest.mark.parametrize("jitted", [True, False])
 def test_safe_norm_neither_overflows_nor_vanishes(scale, jitted):
     x = np.array([3.0, 4.0], np.float32) * np.float32(scale)
