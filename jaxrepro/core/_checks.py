@@ -111,7 +111,8 @@ def check_shape(name: str, x, shape: Sequence[int | str | None]) -> None:
     """
     got = np.shape(x)
     fits = len(got) == len(shape) and all(
-        want == size for want, size in zip(shape, got) if isinstance(want, int)
+        want is None or isinstance(want, str) or want == size
+        for want, size in zip(shape, got)
     )
     if not fits:
         sizes = ["_" if s is None else str(s) for s in shape]
@@ -175,10 +176,16 @@ def check_choice(name: str, value, allowed: Iterable) -> None:
     ValueError: kind: expected one of 'projector', 'subspace'; got 'line'
     """
     allowed = tuple(allowed)
-    if not any(value is a or value == a for a in allowed):
+    if not any(value is a or _equal(value, a) for a in allowed):
         raise ValueError(
             f"{name}: expected one of {', '.join(map(repr, allowed))}; got {value!r}"
         )
+
+
+def _equal(value, allowed) -> bool:
+    """Equality of two options; an array compares entry by entry and is none."""
+    equal = value == allowed
+    return isinstance(equal, bool | np.bool_) and bool(equal)
 
 
 def check_integer(
@@ -236,8 +243,8 @@ def check_integer(
 def check_interval(
     name: str,
     value,
-    low: float = -math.inf,
-    high: float = math.inf,
+    low: int | float = -math.inf,
+    high: int | float = math.inf,
     *,
     closed: str = "both",
 ) -> None:

@@ -101,8 +101,8 @@ def cite(*fns: Callable) -> str:
     Returns
     -------
     str
-        The entries, separated by blank lines, each preceded by a comment that
-        says which statement is used. Empty if no paper is attached.
+        The entries, separated by blank lines, each preceded by comments that say
+        which statements are used. Empty if no paper is attached.
 
     Raises
     ------
@@ -115,19 +115,16 @@ def cite(*fns: Callable) -> str:
     >>> print(cite(operators.sgot).splitlines()[1])
     @inproceedings{germain2026spectral,
     """
+    statements: dict[tuple[str, str], list[str]] = {}
+    for key, statement, area in citations(*fns):
+        statements.setdefault((key, area), []).append(f"% {statement}\n")
     blocks = []
-    seen: dict[str, None] = {}
-    for citation in citations(*fns):
-        if citation.key in seen:
-            continue
-        seen[citation.key] = None
-        entry = bibtex_entries(citation.area).get(citation.key)
+    for (key, area), comments in statements.items():
+        entry = bibtex_entries(area).get(key)
         if entry is None:
-            raise KeyError(
-                f"{citation.key!r} is not in the references.bib of {citation.area}"
-            )
-        blocks.append(f"% {citation.statement}\n{entry}")
-    return "\n\n".join(blocks)
+            raise KeyError(f"{key!r} is not in the references.bib of {area}")
+        blocks.append("".join(comments) + entry)
+    return "\n\n".join(dict.fromkeys(blocks))
 
 
 def bibtex_entries(area: str) -> dict[str, str]:
