@@ -37,11 +37,9 @@ lint: ## check style, spelling and types
 	$(BIN)/codespell
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: ## compare with peer libraries, one table for each file of benchmarks/
+bench: ## compare with peer libraries in one process
 	@.ci/venv peers
-	@set -e; for file in benchmarks/*.py; do \
-	    echo "$$file"; $(BIN)/python "$$file" $(ARGS); \
-	done
+	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment and everything built (results/ stays)
 	rm -rf $(VENV) build dist docs/_build docs/api/generated docs/generated .cache
