@@ -1,0 +1,40 @@
+"""Transport problems that are given by points instead of costs."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..core import check_nonempty, check_shape, promote_floating
+from ._problem import fill_weights, is_admissible
+
+
+def check_points(x, y, a, b):
+    """Raise unless the shapes of two weighted point clouds fit."""
+    check_shape("x", x, ("n", "d"))
+    check_shape("y", y, ("m", jnp.shape(x)[1]))
+    check_nonempty("x", x)
+    check_nonempty("y", y)
+    if a is not None:
+        check_shape("a", a, jnp.shape(x)[:1])
+    if b is not None:
+        check_shape("b", b, jnp.shape(y)[:1])
+
+
+def point_problem(x, y, a, b):
+    """Fill weights, mask padded points, match the masses, judge the values.
+
+    Returns points around the origin, where expanded squares lose no digits,
+    weights, and whether the values made sense; if not, the problem is a
+    harmless one.
+    """
+    x, y, a, b = promote_floating(x, y, a, b)
+    a, b = fill_weights(jax.ShapeDtypeStruct((len(x), len(y)), x.dtype), a, b)
+    live_a, live_b = (a > 0)[:, None], (b > 0)[:, None]
+    centre = jnp.sum(jnp.where(live_a, a[:, None] * x, 0), axis=0) / jnp.sum(a)
+    centre = lax.stop_gradient(centre)
+    x, y = jnp.where(live_a, x - centre, 0), jnp.where(live_b, y - centre, 0)
+    good = is_admissible(jnp.concatenate([x, y]), a, b)
+    x, y = jnp.where(good, x, 0), jnp.where(good, y, 0)
+    a = jnp.where(good, jnp.where(a > 0, a, 0), 1 / len(a))
+    b = jnp.where(good, jnp.where(b > 0, b, 0), 1 / len(b))
+    return x, y, a, b * (jnp.sum(a) / jnp.sum(b)), good
