@@ -112,8 +112,8 @@ def cite(*fns: Callable) -> str:
     Examples
     --------
     >>> from jaxrepro import cite, operators
-    >>> print(cite(operators.sgot).splitlines()[1])
-    @inproceedings{germain2026spectral,
+    >>> print(cite(operators.sgot).splitlines()[0])
+    % definition of the spectral-Grassmann Wasserstein metric
     """
     statements: dict[tuple[str, str], list[str]] = {}
     for key, statement, area in citations(*fns):
