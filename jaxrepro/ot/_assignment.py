@@ -15,13 +15,14 @@ from ..core import (
     check_nonempty,
     check_shape,
     matmul,
+    paper,
     promote_floating,
     safe_divide,
     safe_log,
     safe_norm,
 )
 from ._problem import uniform_weights
-from ._sinkhorn import check_penalties, is_relaxed, solve_sinkhorn
+from ._sinkhorn import check_penalties, is_relaxed, sinkhorn, solve_sinkhorn
 
 _METRICS = ("cosine", "sqeuclidean")
 
@@ -66,6 +67,7 @@ class PrototypeUsage(NamedTuple):
     perplexity: Float[Array, ""]
 
 
+@paper("cuturi2013sinkhorn", "optimal plan of entropic transport", uses=(sinkhorn,))
 def balanced_assignment(
     tokens: Real[ArrayLike, "N d"],
     prototypes: Real[ArrayLike, "K d"],
@@ -138,7 +140,7 @@ def balanced_assignment(
 
     References
     ----------
-    cuturi2013sinkhorn
+    [cuturi2013sinkhorn]
 
     Examples
     --------

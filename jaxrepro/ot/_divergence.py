@@ -7,12 +7,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..core import check_integer, check_interval, check_shape, promote_floating
+from ..core import (
+    check_integer,
+    check_interval,
+    check_shape,
+    paper,
+    promote_floating,
+)
 from ._entropic import dual_value, entropic_problem, solve_potentials
 from ._problem import check_static, fill_weights
-from ._sinkhorn import check_penalties, is_relaxed
+from ._sinkhorn import check_penalties, is_relaxed, sinkhorn
 
 
+@paper("feydy2019interpolating", "definition of the divergence", uses=(sinkhorn,))
 def sinkhorn_divergence(
     cost_ab: Real[ArrayLike, "n m"],
     cost_aa: Real[ArrayLike, "n n"],
@@ -86,7 +93,7 @@ def sinkhorn_divergence(
 
     References
     ----------
-    feydy2019interpolating, sejourne2019sinkhorn
+    [feydy2019interpolating]
 
     Examples
     --------

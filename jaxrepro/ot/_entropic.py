@@ -19,8 +19,12 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ..core import logsumexp, matmul, safe_divide, safe_log
+from ..core import logsumexp, matmul, paper, safe_divide, safe_log
 from ._problem import MASS_TOLERANCE, live_cells, make_admissible
+
+
+# With a tolerance, the error is looked at only so often.
+_STEPS_PER_TEST = 10
 
 
 class EntropicProblem(NamedTuple):
@@ -90,6 +94,8 @@ def transport_plan(f, g, problem):
 def marginal_error(f, g, problem):
     """Largest violation of the optimality condition of a marginal."""
     plan = transport_plan(f, g, problem)
+    # Padded atoms have any potential here, which must not overflow.
+    f, g = jnp.where(problem.a > 0, f, 0), jnp.where(problem.b > 0, g, 0)
     rows = jnp.sum(plan, 1) - problem.a * jnp.exp(-problem.inv_rho_a * f)
     columns = jnp.sum(plan, 0) - problem.b * jnp.exp(-problem.inv_rho_b * g)
     return jnp.maximum(jnp.max(jnp.abs(rows)), jnp.max(jnp.abs(columns)))
@@ -121,6 +127,16 @@ def solve_potentials(problem, tol=None, *, unroll=False, **options):
     return f, g, n_iter
 
 
+@paper("sejourne2022faster", "best common shift of the potentials")
+def best_shift(f, g, problem):
+    """Shift of the potentials that a weak penalty alone would find slowly."""
+    _, a, b, _, inv_rho_a, inv_rho_b = problem
+    excess = logsumexp(safe_log(a) - inv_rho_a * f)
+    excess -= logsumexp(safe_log(b) - inv_rho_b * g)
+    return safe_divide(excess, inv_rho_a + inv_rho_b)
+
+
+@paper("chizat2018scaling", "updates with relaxed marginals", uses=(best_shift,))
 def iterate(problem, tol, *, n_iter, anneal, relaxed, symmetric=False):
     """Run the updates; returns ``(f, g, number of iterations)``.
 
@@ -135,43 +151,38 @@ def iterate(problem, tol, *, n_iter, anneal, relaxed, symmetric=False):
     n_anneal = n_anneal if tol is None else min(n_anneal, 50)
     log_start = lax.stop_gradient(jnp.log(jnp.maximum(_spread(problem) / eps, 1)))
 
-    def step(k, f, g):
+    def step(k, potentials):
+        f, g = potentials
         e = eps
         if n_anneal:
             remaining = jnp.maximum(1 - k.astype(a.dtype) / n_anneal, 0)
             e = eps * jnp.exp(remaining * log_start)
-        reply = _update(f, log_a, cost, e, inv_rho_b, 0)
+        g = _update(f, log_a, cost, e, inv_rho_b, 0)
         if symmetric:
-            f = (f + reply) / 2
-            return f, f, reply
-        f = _update(reply, log_b, cost, e, inv_rho_a, 1)
-        if not relaxed:
-            return f, reply, reply
-        # The best common shift: a weak penalty alone would find it slowly.
-        excess = logsumexp(log_a - inv_rho_a * f) - logsumexp(log_b - inv_rho_b * reply)
-        shift = safe_divide(excess, inv_rho_a + inv_rho_b)
-        return f + shift, reply - shift, reply
+            f = (f + g) / 2
+            return f, f
+        f = _update(g, log_b, cost, e, inv_rho_a, 1)
+        if relaxed:
+            shift = best_shift(f, g, problem)
+            f, g = f + shift, g - shift
+        return f, g
 
     start = jnp.zeros_like(a), jnp.zeros_like(b)
     if tol is None:
-        f, g = lax.fori_loop(0, n_iter, lambda k, s: step(k, *s)[:2], start)
-        return f, g, jnp.asarray(n_iter, jnp.int32)
+        return *lax.fori_loop(0, n_iter, step, start), jnp.asarray(n_iter, jnp.int32)
 
     def unfinished(state):
-        k, _, _, error = state
-        return (k < n_iter) & (error > tol * jnp.sum(b))
+        k, _, error = state
+        return (k < n_iter) & (error > tol * jnp.sum(a))
 
     def body(state):
-        k, f, g, _ = state
-        new_f, new_g, reply = step(k, f, g)
-        # The columns of the plan of (f, g), read off their next update.
-        violation = jnp.expm1((g - reply) * (1 / eps + inv_rho_b))
-        violation *= b * jnp.exp(-inv_rho_b * g)
-        error = jnp.max(jnp.abs(violation), where=b > 0, initial=0)
-        return k + 1, new_f, new_g, jnp.where(k <= n_anneal, jnp.inf, error)
+        k, potentials, _ = state
+        stop = jnp.minimum(k + _STEPS_PER_TEST, n_iter)
+        potentials = lax.fori_loop(k, stop, step, potentials)
+        return stop, potentials, marginal_error(*potentials, problem)
 
-    first = (jnp.asarray(0, jnp.int32), *start, jnp.full_like(eps, jnp.inf))
-    n_done, f, g, _ = lax.while_loop(unfinished, body, first)
+    first = jnp.asarray(0, jnp.int32), start, jnp.full_like(eps, jnp.inf)
+    n_done, (f, g), _ = lax.while_loop(unfinished, body, first)
     return f, g, n_done
 
 

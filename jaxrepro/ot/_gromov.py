@@ -14,6 +14,7 @@ from ..core import (
     check_nonempty,
     check_shape,
     matmul,
+    paper,
     promote_floating,
 )
 from ._entropic import (
@@ -63,6 +64,29 @@ class _Problem(NamedTuple):
     alpha: Float[Array, ""]
 
 
+def _inner_cost(plan, problem):
+    """Half the derivative of the quadratic term: sum_kl (C_ik - C_jl)^2 P_kl."""
+    cost_x, cost_y = problem.cost_x, problem.cost_y
+    rows, columns = jnp.sum(plan, axis=1), jnp.sum(plan, axis=0)
+    squares = matmul(cost_x**2, rows)[:, None] + matmul(cost_y**2, columns)[None, :]
+    return squares - 2 * matmul(matmul(cost_x, plan), cost_y.T)
+
+
+@paper("vayer2019optimal", "objective with features")
+def _linear_problem(plan, problem):
+    """Transport problem whose solution is ``plan`` if that is stationary."""
+    inner, alpha = _inner_cost(plan, problem), problem.alpha
+    cost = mask_cost(inner, problem.a, problem.b)
+    cost = 2 * alpha * cost + (1 - alpha) * problem.fused_cost
+    zero = jnp.zeros_like(problem.eps)
+    return EntropicProblem(cost, problem.a, problem.b, problem.eps, zero, zero)
+
+
+@paper(
+    "peyre2016gromov",
+    "entropic problem and its linearisation",
+    uses=(_linear_problem,),
+)
 def gromov_wasserstein(
     cost_x: Real[ArrayLike, "n n"],
     cost_y: Real[ArrayLike, "m m"],
@@ -133,7 +157,7 @@ def gromov_wasserstein(
 
     References
     ----------
-    peyre2016gromov, vayer2019optimal
+    [peyre2016gromov], [vayer2019optimal]
 
     Examples
     --------
@@ -251,25 +275,8 @@ def _solve(problem, *, n_iter, n_inner):
     return plan, f, g, value, jnp.max(jnp.abs(plan - last))
 
 
-def _inner_cost(plan, problem):
-    """Half the derivative of the quadratic term: sum_kl (C_ik - C_jl)^2 P_kl."""
-    cost_x, cost_y = problem.cost_x, problem.cost_y
-    rows, columns = jnp.sum(plan, axis=1), jnp.sum(plan, axis=0)
-    squares = matmul(cost_x**2, rows)[:, None] + matmul(cost_y**2, columns)[None, :]
-    return squares - 2 * matmul(matmul(cost_x, plan), cost_y.T)
-
-
 def _inner_value(plan, problem):
     return jnp.sum(plan * _inner_cost(plan, problem))
-
-
-def _linear_problem(plan, problem):
-    """Transport problem whose solution is ``plan`` if that is stationary."""
-    inner, alpha = _inner_cost(plan, problem), problem.alpha
-    cost = mask_cost(inner, problem.a, problem.b)
-    cost = 2 * alpha * cost + (1 - alpha) * problem.fused_cost
-    zero = jnp.zeros_like(problem.eps)
-    return EntropicProblem(cost, problem.a, problem.b, problem.eps, zero, zero)
 
 
 @jax.custom_jvp

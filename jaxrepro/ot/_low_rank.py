@@ -11,6 +11,7 @@ from ..core import (
     check_integer,
     check_interval,
     matmul,
+    paper,
 )
 from ._no_derivative import without_derivative
 from ._points import check_points, point_problem
@@ -40,6 +41,7 @@ class LowRankResult(NamedTuple):
     error: Float[Array, ""]
 
 
+@paper("scetbon2021low", "mirror descent on the factors of the plan")
 def low_rank_sinkhorn(
     key: Key[Array, ""] | UInt32[Array, "2"],
     x: Real[ArrayLike, "n d"],
@@ -109,7 +111,7 @@ def low_rank_sinkhorn(
 
     References
     ----------
-    scetbon2021low
+    [scetbon2021low]
 
     Examples
     --------

@@ -4,9 +4,11 @@ import math
 
 from jaxtyping import Array, ArrayLike, Float, Real
 
+from ..core import paper
 from ._sinkhorn import sinkhorn
 
 
+@paper("cuturi2013sinkhorn", "optimal plan of entropic transport", uses=(sinkhorn,))
 def sinkhorn_plan(
     cost: Real[ArrayLike, "n m"],
     a: Real[ArrayLike, " n"] | None = None,
@@ -71,6 +73,10 @@ def sinkhorn_plan(
     It is solved in the form of the linearised updates, which holds for relaxed
     marginals too and involves no quotient that could underflow; one of the two
     blocks is eliminated, so the linear system has the size of the smaller side.
+
+    References
+    ----------
+    [cuturi2013sinkhorn], [chizat2018scaling], [sejourne2022faster]
 
     Examples
     --------

@@ -13,13 +13,14 @@ from ..core import (
     check_integer,
     logsumexp,
     matmul,
+    paper,
     safe_log,
     safe_norm,
     safe_sqrt,
 )
 from ._no_derivative import without_derivative
 from ._points import check_points, point_problem
-from ._sinkhorn import check_penalties
+from ._sinkhorn import check_penalties, sinkhorn
 
 
 class PointCloudResult(NamedTuple):
@@ -59,6 +60,7 @@ class _Problem(NamedTuple):
     eps: Float[Array, ""]
 
 
+@paper("cuturi2013sinkhorn", "iterations for entropic transport", uses=(sinkhorn,))
 def point_cloud_sinkhorn(
     x: Real[ArrayLike, "n d"],
     y: Real[ArrayLike, "m d"],
@@ -119,6 +121,10 @@ def point_cloud_sinkhorn(
     ``eps``, by the envelope theorem, first order. Derivatives of other fields
     and second derivatives are NaN. In float32 keep ``eps`` above 1e-3 of the
     largest cost.
+
+    References
+    ----------
+    [cuturi2013sinkhorn]
 
     Examples
     --------

@@ -15,12 +15,14 @@ from ..core import (
     check_integer,
     check_interval,
     is_concrete,
+    paper,
     promote_floating,
 )
 from ._entropic import (
     counting_problem,
     dual_value,
     entropic_problem,
+    iterate,
     marginal_error,
     solve_potentials,
     transport_plan,
@@ -68,6 +70,7 @@ class SinkhornResult(NamedTuple):
     reg_value: Float[Array, ""]
 
 
+@paper("cuturi2013sinkhorn", "iterations for entropic transport", uses=(iterate,))
 def sinkhorn(
     cost: Real[ArrayLike, "n m"],
     a: Real[ArrayLike, " n"] | None = None,
@@ -106,7 +109,8 @@ def sinkhorn(
         constraint. If both are, the masses must agree to a relative 1e-4, and
         ``b`` is rescaled to the mass of ``a``.
     tol : float, optional
-        Stop as soon as ``error <= tol * sum(a)``; None makes ``n_iter`` steps.
+        Stop once ``error <= tol * sum(a)``, which is looked at every ten
+        iterations; None makes ``n_iter`` iterations.
     n_iter : int, default 200
         Number of iterations (with ``tol``: at most).
     anneal : bool, default True
@@ -164,7 +168,7 @@ def sinkhorn(
 
     References
     ----------
-    cuturi2013sinkhorn, chizat2018scaling, sejourne2022faster
+    [cuturi2013sinkhorn], [chizat2018scaling], [sejourne2022faster]
 
     Examples
     --------
