@@ -245,16 +245,22 @@ def squared_distances(x, y):
     """Squared distances between rows, by explicit differences.
 
     They are exact at equal points and keep full relative accuracy at close
-    ones, where ``|x|^2 + |y|^2 - 2 x.y`` cancels. XLA fuses difference, square
-    and sum, so the (d, n, m) array is never stored.
+    ones, where ``|x|^2 + |y|^2 - 2 x.y`` cancels. One feature at a time, so that
+    the (n, m, d) array of differences is never stored.
     """
-    return jnp.sum((x.T[:, :, None] - y.T[:, None, :]) ** 2, axis=0)
+
+    def add(total, columns):
+        x, y = columns
+        return total + (x[:, None] - y[None, :]) ** 2, None
+
+    start = jnp.zeros((len(x), len(y)), dtype=x.dtype)
+    return jax.lax.scan(add, start, (x.T, y.T))[0]
 
 
 @squared_distances.defjvp
 def _squared_distances_jvp(primals, tangents):
-    # Products of matrices here: the transpose of the sum above would store all
-    # differences. The derivative has no cancellation to fear once centred.
+    # Products of matrices here: the transpose of the scan would store all
+    # differences. Centred, the products do not cancel badly.
     x, y = primals
     dx, dy = tangents
     centre = jax.lax.stop_gradient(jnp.mean(y, axis=0, keepdims=True))

@@ -271,8 +271,10 @@ def distance_matrix(
     >>> distances = distance_matrix(
     ...     recordings, dt=0.02, n_delays=25, rank=2, gamma=1e-4, eta=0.5
     ... )
-    >>> distances.round(1).tolist()
-    [[0.0, 0.0, 0.6], [0.0, 0.0, 0.6], [0.6, 0.6, 0.0]]
+    >>> print(distances.round(1))
+    [[0.  0.  0.6]
+     [0.  0.  0.6]
+     [0.6 0.6 0. ]]
     """
     check_interval("eta", eta, 0.0, 1.0)
     check_shape("gamma", gamma, ())
