@@ -13,7 +13,11 @@ from ._atoms import (
     biorthonormalize as biorthonormalize,
     spectral_atoms as spectral_atoms,
 )
-from ._embedding import delay_embed as delay_embed, snapshot_pairs as snapshot_pairs
+from ._embedding import (
+    SnapshotPairs as SnapshotPairs,
+    delay_embed as delay_embed,
+    snapshot_pairs as snapshot_pairs,
+)
 from ._fit import (
     KernelOperatorFit as KernelOperatorFit,
     LinearOperatorFit as LinearOperatorFit,
@@ -48,6 +52,10 @@ from ._sgot import (
     sot as sot,
 )
 from ._store import load_atoms as load_atoms, save_atoms as save_atoms
+from ._trajectory import (
+    distance_matrix as distance_matrix,
+    sgot_from_trajectory as sgot_from_trajectory,
+)
 
 __all__ = [
     "GaussianKernel",
@@ -58,11 +66,13 @@ __all__ = [
     "MartinResult",
     "MaternKernel",
     "PolynomialKernel",
+    "SnapshotPairs",
     "SpectralAtoms",
     "biorthonormalize",
     "classical_mds",
     "delay_embed",
     "distance_correlation",
+    "distance_matrix",
     "eta_heuristic",
     "got",
     "ground_cost",
@@ -79,6 +89,7 @@ __all__ = [
     "ridge_regression",
     "save_atoms",
     "sgot",
+    "sgot_from_trajectory",
     "sgot_pairwise",
     "snapshot_pairs",
     "sot",

@@ -162,6 +162,40 @@ def test_plan_attains_the_value(stable_matrices):
     np.testing.assert_allclose(plan.sum(axis=0), 0.2, atol=1e-14)
 
 
+def entropic_plan(cost, a, b, eps, n_iter=5000):
+    """Scaling iterations in NumPy; entropy relative to the product measure."""
+    kernel = np.exp(-cost / eps) * np.outer(a, b)
+    v = np.ones(len(b))
+    for _ in range(n_iter):
+        u = a / (kernel @ v)
+        v = b / (kernel.T @ u)
+    return u[:, None] * kernel * v[None, :]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sinkhorn_solver(stable_matrices, weighted):
+    one, two = (spectral_atoms(a, 0.5) for a in stable_matrices(2, 4))
+    a, b = np.full((2, 4), 0.25)
+    if weighted:
+        a, b = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.3, 0.2, 0.1])
+        one, two = one._replace(weight=jnp.array(a)), two._replace(weight=jnp.array(b))
+    options = {"eta": 0.3, "p": 2, "solver": "sinkhorn", "n_iter": 3000}
+    cost = np.asarray(ground_cost(one, two, eta=0.3, p=2))
+    value, plan = sgot(one, two, eps=0.3, return_plan=True, **options)
+    expected = entropic_plan(cost, a, b, 0.3 * (a @ cost @ b))
+    np.testing.assert_allclose(plan, expected, atol=1e-8)
+    np.testing.assert_allclose(value, np.sum(cost * expected) ** 0.5, rtol=1e-8)
+    exact = sgot(one, two, eta=0.3, p=2)
+    assert exact < value < 1.5 * exact
+    np.testing.assert_allclose(sgot(one, two, eps=5e-3, **options), exact, rtol=1e-3)
+
+    def shifted(t):
+        return sgot(one._replace(lam=one.lam + t), two, eps=0.3, **options)
+
+    slope = (shifted(1e-5) - shifted(-1e-5)) / 2e-5
+    np.testing.assert_allclose(jax.grad(shifted)(0.0), slope, rtol=1e-6)
+
+
 # The closed form of two-mode oscillators that are seen through delay windows.
 
 
