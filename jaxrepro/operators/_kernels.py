@@ -241,6 +241,7 @@ def median_lengthscale(
 
 
 @jax.custom_jvp
+@jax.jit
 def squared_distances(x, y):
     """Squared distances between rows, by explicit differences.
 
