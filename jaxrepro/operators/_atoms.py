@@ -262,10 +262,10 @@ def _select(eig, dt, mag_floor, rank, is_real):
     weight = live.astype(dt.dtype)
     weight = weight / jnp.maximum(jnp.sum(weight), 1)
 
-    zero = size == 0
+    # The phase of a floored eigenvalue is noise, so its logarithm is taken as real.
     lowest = jnp.where(mag_floor > 0, mag_floor, 1)
-    growth = jnp.log(jnp.where(floored, lowest, jnp.where(zero, 1, size)))
-    angle = jnp.arctan2(im, jnp.where(zero, 1, re))
+    growth = jnp.log(jnp.where(floored, lowest, size))
+    angle = jnp.arctan2(jnp.where(floored, 0, im), jnp.where(floored, 1, re))
     step = jnp.where(dt > 0, dt, jnp.nan)
     lam = jax.lax.complex(growth / step, angle / step)
     mu = jnp.where(floored, 1, jax.lax.complex(re, im))
