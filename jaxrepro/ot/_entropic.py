@@ -22,7 +22,6 @@ from jaxtyping import Array, Float
 from ..core import logsumexp, matmul, paper, safe_divide, safe_log
 from ._problem import MASS_TOLERANCE, live_cells, make_admissible
 
-
 # With a tolerance, the error is looked at only so often.
 _STEPS_PER_TEST = 10
 

@@ -114,10 +114,8 @@ def _batch_size(name, batch):
     return size
 
 
-@partial(
-    jax.jit, static_argnums=(3, 4), static_argnames=("shape", "block", "symmetric")
-)
-def _pairwise(traced, xs, ys, fixed, structure, *, shape, block, symmetric):
+@partial(jax.jit, static_argnames=("fixed", "structure", "shape", "block", "symmetric"))
+def _pairwise(traced, xs, ys, *, fixed, structure, shape, block, symmetric):
     leaves = [f if t is None else t for t, f in zip(traced, fixed)]
     fn = jax.tree.unflatten(structure, leaves)
     ys = xs if ys is None else ys

@@ -30,8 +30,8 @@ def point_problem(x, y, a, b):
     x, y, a, b = promote_floating(x, y, a, b)
     a, b = fill_weights(jax.ShapeDtypeStruct((len(x), len(y)), x.dtype), a, b)
     live_a, live_b = (a > 0)[:, None], (b > 0)[:, None]
-    centre = jnp.sum(jnp.where(live_a, a[:, None] * x, 0), axis=0) / jnp.sum(a)
-    centre = lax.stop_gradient(centre)
+    centre = jnp.sum(jnp.where(live_a, a[:, None] * x, 0), 0, keepdims=True)
+    centre = lax.stop_gradient(centre / jnp.sum(a))
     x, y = jnp.where(live_a, x - centre, 0), jnp.where(live_b, y - centre, 0)
     good = is_admissible(jnp.concatenate([x, y]), a, b)
     x, y = jnp.where(good, x, 0), jnp.where(good, y, 0)
