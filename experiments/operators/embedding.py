@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 
 from jaxrepro.experiment import Claim, experiment, select_rows, table_from_rows
 from jaxrepro.operators import classical_mds, distance_correlation
@@ -43,7 +43,12 @@ class Config:
 
 
 QUICK = {"n_frequencies": 9, "n_decays": 6}
-PAPERS = ("germain2026spectral", "redman2024identifying", "szekely2007measuring")
+PAPERS = (
+    "germain2026spectral",
+    "redman2024identifying",
+    "martin2000metric",
+    "szekely2007measuring",
+)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -72,7 +77,8 @@ def alignment(parameter, *distances):
     """Measure the largest rank correlation of an axis of a picture with a parameter."""
 
     def largest(rows):
-        return max(abs(spearmanr(rows[k], rows[parameter]).statistic) for k in "xy")
+        ranks = [rankdata(rows[column]) for column in (parameter, "x", "y")]
+        return np.max(np.abs(np.corrcoef(ranks)[0, 1:]))
 
     return lambda tables: [
         largest(select_rows(tables["points"], distance=name)) for name in distances

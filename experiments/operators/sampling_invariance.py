@@ -147,7 +147,7 @@ def plot(tables, out):
         "and range over systems with the same modes in different bases. Values below "
         "1e-16 are drawn there. Beyond the dashed line the fast mode is aliased."
     )
-    with out.figure("steps", width="page", height=3, caption=caption) as (_, axes):
+    with out.figure("steps", width="page", height=3.0, caption=caption) as (_, axes):
         for name, style in line_styles(SGOT).items():
             rows = select_rows(tables["distances"], distance=name)
             low, mean, high = (
