@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
+import numpy as np
 
 
 class Contender(NamedTuple):
@@ -23,13 +24,14 @@ class Contender(NamedTuple):
         Does the work once; JAX arrays that it returns are waited for.
     target : float, optional
         How many times faster than this contender ours must be.
-    repeats : int, optional
-        Fewer repetitions for a slow peer, at least 5.
+    exact : bool, default False
+        Whether its numbers must equal ours to 1e-9.
     """
 
     name: str
     run: Callable
     target: float | None = None
+    exact: bool = False
 
 
 def version(distribution: str) -> str:
@@ -54,9 +56,14 @@ def compare(title: str, ours: Contender, *peers: Contender, repeats: int = 7) ->
     print(f"\n{title}")
     print(f"  {'':44}{'first call':>11}{'run':>11}{'/ ours':>9}  target")
     met = True
+    reference = np.asarray(ours.run())
     for contender, start, seconds in zip(contenders, first, best):
         ratio = seconds / best[0]
         goal = ""
+        if contender.exact:
+            np.testing.assert_allclose(
+                np.asarray(contender.run()), reference, atol=1e-9
+            )
         if contender.target is not None:
             met &= ratio >= contender.target
             verdict = "met" if ratio >= contender.target else "MISSED"

@@ -66,11 +66,17 @@ def assignment(count=2500, n=10) -> bool:
     return compare(
         f"uniform {n} x {n}, {count} problems, float64",
         Contender("ot.emd_value", lambda: ours(device_costs)),
-        Contender(f"loop over {POT} emd2", pot_loop(costs, uniform, uniform), 3.0),
+        Contender(
+            f"loop over {POT} emd2", pot_loop(costs, uniform, uniform), 3.0, True
+        ),
         Contender(f"{OTT} Sinkhorn, eps 5 %, 100 steps", ott_values(device_costs), 1.0),
         Contender("ot.sinkhorn, eps 5 %, 100 steps", lambda: sinkhorn(device_costs)),
-        Contender(f"{OPTAX} Hungarian alone", lambda: library(device_costs)),
-        Contender("ot.emd_value, method='simplex'", lambda: simplex(device_costs)),
+        Contender(
+            f"{OPTAX} Hungarian alone", lambda: library(device_costs), exact=True
+        ),
+        Contender(
+            "ot.emd_value, method='simplex'", lambda: simplex(device_costs), exact=True
+        ),
     )
 
 
@@ -80,11 +86,10 @@ def weighted(count, n, target) -> bool:
     device_batch = [jnp.asarray(x) for x in batch]
     value = jax.jit(jax.vmap(ot.emd_value))
     gradient = jax.jit(jax.vmap(jax.value_and_grad(ot.emd_value, argnums=(0, 1, 2))))
-    error = np.max(np.abs(value(*device_batch) - np.array(pot_loop(*batch)())))
     return compare(
-        f"weighted {n} x {n}, {count} problems, float64 (values agree to {error:.0e})",
+        f"weighted {n} x {n}, {count} problems, float64",
         Contender("ot.emd_value", lambda: value(*device_batch)),
-        Contender(f"loop over {POT} emd2", pot_loop(*batch), target),
+        Contender(f"loop over {POT} emd2", pot_loop(*batch), target, True),
         Contender("ot.emd_value with gradients", lambda: gradient(*device_batch)),
     )
 
@@ -112,12 +117,10 @@ def sgot_matrix(weights, target, n_systems=50, rank=10, dim=24) -> bool:
                 )  # fmt: skip
         return matrix
 
-    error = np.max(np.abs(np.asarray(ours(atoms)) - double_loop()))
     return compare(
-        f"SGOT matrix, N = {n_systems}, r = {rank}, d = {dim}, {weights} masses "
-        f"(values agree to {error:.0e})",
+        f"SGOT matrix, N = {n_systems}, r = {rank}, d = {dim}, {weights} masses",
         Contender("operators.sgot_pairwise", lambda: ours(atoms)),
-        Contender(f"double loop over {POT} sgot_metric", double_loop, target),
+        Contender(f"double loop over {POT} sgot_metric", double_loop, target, True),
         repeats=5,
     )
 
