@@ -80,17 +80,19 @@ def alignment(parameter, *distances):
         ranks = [rankdata(rows[column]) for column in (parameter, "x", "y")]
         return np.max(np.abs(np.corrcoef(ranks)[0, 1:]))
 
-    return lambda tables: [
-        largest(select_rows(tables["points"], distance=name)) for name in distances
-    ]
+    return lambda tables: np.array(
+        [largest(select_rows(tables["points"], distance=name)) for name in distances]
+    )
 
 
 def correlations(*distances):
     """Measure the correlation of distances with those of the parameters."""
-    return lambda tables: [
-        select_rows(tables["correlations"], distance=name)["correlation"][0]
-        for name in distances
-    ]
+    return lambda tables: np.squeeze(
+        [
+            select_rows(tables["correlations"], distance=name)["correlation"]
+            for name in distances
+        ]
+    )
 
 
 CLAIMS = [
@@ -124,7 +126,7 @@ CLAIMS = [
     ),
     Claim(
         "correlation_of_others",
-        "and HS, operator norm, Martin and GOT have less than 0.9",
+        "HS, operator norm, Martin and GOT have distance correlations below 0.9",
         "derivation, exact operators",
         measure=correlations("HS", "operator norm", "Martin", "GOT"),
         target=0.9,

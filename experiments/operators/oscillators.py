@@ -195,9 +195,9 @@ def rows_of(tables, operators, shift, name):
 
 def measured(reduce, operators, shift, *names):
     """Measure one number a distance: what ``reduce`` makes of its curve."""
-    return lambda tables: [
-        reduce(rows_of(tables, operators, shift, name)) for name in names
-    ]
+    return lambda tables: np.squeeze(
+        [reduce(rows_of(tables, operators, shift, name)) for name in names]
+    )
 
 
 def growth(rows):
@@ -321,21 +321,19 @@ CLAIMS = [
 
 def plot(tables, out):
     """One figure for exact operators, one for noisy recordings."""
-    for operators, name in (("exact", "exact"), ("noisy data", "noisy_data")):
-        deviations = " Bands: one standard deviation over draws of the noise."
+    kinds = {"exact": "exact operators", "noisy data": "noisy recordings"}
+    for operators, kind in kinds.items():
         caption = (
-            f"Distance to the reference, {operators}. First three panels: divided by "
-            "the largest value of each curve, so that shapes compare. Last panel: "
-            "absolute, with values below 1e-4 drawn there."
+            f"Distance to the reference, {kind}. First three panels: divided by the "
+            "largest value of each curve, so that shapes compare. Last panel: absolute; "
+            "values below 1e-4 are drawn there."
         )
-        with out.figure(
-            name,
-            width="page",
-            height=4.8,
-            caption=caption + deviations * (operators != "exact"),
-            nrows=2,
-            ncols=2,
-        ) as (figure, axes):
+        if operators == "noisy data":
+            caption += " Bands: one standard deviation over draws of the noise."
+        name = operators.replace(" ", "_")
+        grid = {"nrows": 2, "ncols": 2}
+        panels = out.figure(name, width="page", height=4.8, caption=caption, **grid)
+        with panels as (figure, axes):
             for shift, panel in zip(SHIFTS, axes.flat):
                 draw(tables, panel, shift, operators)
             handles, labels = axes[0, 0].get_legend_handles_labels()

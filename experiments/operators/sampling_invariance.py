@@ -120,7 +120,7 @@ CLAIMS = [
     ),
     Claim(
         "aliasing_skew",
-        "and about 0.95 for a system in another basis",
+        "beyond it SGOT is about 0.95 for systems in other bases (mean)",
         "measurement, on one generator with other vectors",
         measure=lambda tables: at_step(tables, BEYOND, column="mean"),
         target=0.95,
