@@ -37,7 +37,9 @@ class Case:
     key_argument : int, optional
         Position of the argument that is a random key.
     strict : bool, default True
-        Whether to run under strict dtype and rank promotion.
+        Whether to run under strict dtype and rank promotion, and to forbid
+        float64 on the way from float32 to float32. False is for functions that
+        call a library which does not allow that.
     reason : str, default ""
         Why not, if ``strict`` is False.
     name : str, optional

@@ -13,7 +13,13 @@ from ._programs import (
     check_precision,
     check_traces,
 )
-from ._values import check_dtype, check_jit, check_keys, check_vmap
+from ._values import (
+    check_dtype,
+    check_jit,
+    check_keys,
+    check_mixed_dtype,
+    check_vmap,
+)
 
 _EVERYWHERE = {
     "dtype": check_dtype,
@@ -23,7 +29,7 @@ _EVERYWHERE = {
     "lower": check_lower,
     "traces": check_traces,
 }
-_MIXED = {"dtype": check_dtype, "jaxpr": check_precision}
+_MIXED = {"dtype": check_mixed_dtype, "jaxpr": check_precision}
 
 
 class ContractError(AssertionError):

@@ -24,8 +24,11 @@ def check_precision(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     """No float64 in a program whose inputs are float32.
 
     Python scalars are traced as weak float64 scalars when x64 is on and take
-    the dtype of what they meet; they are no fault.
+    the dtype of what they meet; they are no fault. What happens inside a library
+    (``strict=False``) is not asked.
     """
+    if not case.strict:
+        return None
     first = inputs[0]
     for eqn in equations(jax.make_jaxpr(first.call)(first.leaves)):
         for atom in (*eqn.invars, *eqn.outvars):

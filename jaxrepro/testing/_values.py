@@ -64,9 +64,9 @@ def check_jit(case: Case, inputs: list[Inputs], tol: float) -> str | None:
 def check_vmap(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     """A batch equals the stacked results of its members."""
     call = inputs[0].call
-    stacked = [jnp.stack(members) for members in zip(*(i.leaves for i in inputs))]
-    batch = jax.jit(jax.vmap(call))(stacked)
-    leaves, structure = jax.tree.flatten(batch)
+    batch = jax.jit(lambda many: jax.vmap(call)([jnp.stack(x) for x in zip(*many)]))
+    leaves, structure = jax.tree.flatten(batch([i.leaves for i in inputs]))
+    leaves = [_raw(x) for x in leaves]
     for index, member in enumerate(inputs):
         got = jax.tree.unflatten(structure, [x[index] for x in leaves])
         found = difference(got, jax.jit(call)(member.leaves), tol)
@@ -78,11 +78,22 @@ def check_vmap(case: Case, inputs: list[Inputs], tol: float) -> str | None:
 def check_dtype(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     """Outputs are arrays in the precision of the inputs and not weakly typed."""
     first = inputs[0]
+    return _wrong_dtype(first, first.call(first.leaves), jax.Array)
+
+
+def check_mixed_dtype(case: Case, inputs: list[Inputs], tol: float) -> str | None:
+    """Check the same of the traced program."""
+    first = inputs[0]
+    traced = jax.eval_shape(first.call, first.leaves)
+    return _wrong_dtype(first, traced, jax.ShapeDtypeStruct)
+
+
+def _wrong_dtype(first: Inputs, output, kind) -> str | None:
     floats = [x.dtype for x in first.leaves if is_inexact(x)]
     dtype = jnp.finfo(floats[0]).dtype if floats else jnp.result_type(float)
     allowed = (dtype, jnp.result_type(dtype, jnp.complex64))
-    for path, leaf in paths(first.call(first.leaves)):
-        if not isinstance(leaf, jax.Array):
+    for path, leaf in paths(output):
+        if not isinstance(leaf, kind):
             return f"{path} is a {type(leaf).__name__}, not an array"
         if _weak(leaf):
             return f"{path} is weakly typed"
