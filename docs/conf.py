@@ -71,7 +71,7 @@ def write_api_pages(folder: Path) -> None:
             f".. currentmodule:: {title}",
             "",
             ".. autosummary::",
-            "   :toctree: .",
+            f"   :toctree: {title}",
             "   :nosignatures:",
             "",
             *(f"   {public}" for public in sorted(area.__all__)),
