@@ -20,7 +20,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ..core import logsumexp, matmul, paper, safe_divide, safe_log
-from ._problem import MASS_TOLERANCE, live_cells, make_admissible
+from ._problem import MASS_TOLERANCE, fill_weights, live_cells, make_admissible
 
 # With a tolerance, the error is looked at only so often.
 _STEPS_PER_TEST = 10
@@ -49,15 +49,20 @@ class EntropicProblem(NamedTuple):
     inv_rho_b: Float[Array, ""]
 
 
+def default_weights(cost, a, b):
+    """Fill absent weights; a padded atom stays one, so its weight has derivative 0."""
+    a, b = (None if w is None else jnp.where(w == 0, 0, w) for w in (a, b))
+    return fill_weights(cost, a, b)
+
+
 def entropic_problem(cost, a, b, *, eps, rho_a=jnp.inf, rho_b=jnp.inf):
     """Mask padded atoms, match the masses of a balanced problem, judge the values.
 
     Returns the problem and whether its values made sense; if not, the problem
-    is a harmless one. Weights of padded atoms get derivative 0.
+    is a harmless one.
     """
     eps, rho_a, rho_b = (jnp.asarray(x, cost.dtype) for x in (eps, rho_a, rho_b))
     cost, a, b, good = make_admissible(cost, a, b, balanced=False)
-    a, b = jnp.where(a > 0, a, 0), jnp.where(b > 0, b, 0)
     balanced = jnp.isinf(rho_a) & jnp.isinf(rho_b)
     mass_a, mass_b = jnp.sum(a), jnp.sum(b)
     gap = jnp.abs(mass_a - mass_b)

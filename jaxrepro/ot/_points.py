@@ -5,7 +5,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..core import check_nonempty, check_shape, promote_floating
-from ._problem import fill_weights, is_admissible
+from ._entropic import default_weights
+from ._problem import is_admissible
 
 
 def check_points(x, y, a, b):
@@ -28,13 +29,12 @@ def point_problem(x, y, a, b):
     harmless one.
     """
     x, y, a, b = promote_floating(x, y, a, b)
-    a, b = fill_weights(jax.ShapeDtypeStruct((len(x), len(y)), x.dtype), a, b)
+    a, b = default_weights(jax.ShapeDtypeStruct((len(x), len(y)), x.dtype), a, b)
     live_a, live_b = (a > 0)[:, None], (b > 0)[:, None]
     centre = jnp.sum(jnp.where(live_a, a[:, None] * x, 0), 0, keepdims=True)
     centre = lax.stop_gradient(centre / jnp.sum(a))
     x, y = jnp.where(live_a, x - centre, 0), jnp.where(live_b, y - centre, 0)
     good = is_admissible(jnp.concatenate([x, y]), a, b)
     x, y = jnp.where(good, x, 0), jnp.where(good, y, 0)
-    a = jnp.where(good, jnp.where(a > 0, a, 0), 1 / len(a))
-    b = jnp.where(good, jnp.where(b > 0, b, 0), 1 / len(b))
+    a, b = jnp.where(good, a, 1 / len(a)), jnp.where(good, b, 1 / len(b))
     return x, y, a, b * (jnp.sum(a) / jnp.sum(b)), good

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..core import check_interval, promote_floating
-from ._problem import check_static, fill_weights, mask_cost
+from ._entropic import default_weights
+from ._problem import check_static, is_admissible, mask_cost
 
 
 def scale_eps(
@@ -35,7 +36,8 @@ def scale_eps(
     Returns
     -------
     array of shape ()
-        Value for the argument ``eps`` of :func:`sinkhorn`.
+        Value for the argument ``eps`` of :func:`sinkhorn`; NaN for bad input as
+        there.
 
     Raises
     ------
@@ -58,8 +60,9 @@ def scale_eps(
     check_static(cost, a, b)
     check_interval("rel", rel, 0, closed="neither")
     cost, a, b = promote_floating(cost, a, b)
-    a, b = fill_weights(cost, a, b)
+    a, b = default_weights(cost, a, b)
     rel = jnp.asarray(rel, cost.dtype)
-    a, b = jnp.where(a > 0, a, 0), jnp.where(b > 0, b, 0)
+    cost = mask_cost(cost, a, b)
     weight = (a / jnp.sum(a))[:, None] * (b / jnp.sum(b))[None, :]
-    return rel * jnp.sum(weight * mask_cost(cost, a, b))
+    good = is_admissible(cost, a, b, balanced=False) & (rel > 0)
+    return jnp.where(good, rel * jnp.sum(weight * cost), jnp.nan)

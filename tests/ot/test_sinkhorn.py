@@ -252,6 +252,17 @@ def test_padding_reaches_nothing(x64, rho, reference):
         assert np.all(y == 0)
 
 
+def test_padding_and_absent_weights(x64):
+    cost, a, _ = random_problem(19)
+    padded = np.full((7, 4), np.nan)
+    padded[:5] = cost
+    fn = lambda c, a: ot.sinkhorn(c, a, eps=0.1, rho_a=0.5).reg_value
+    gradient = jax.grad(fn, 1)(cost, a)
+    padded_gradient = jax.grad(fn, 1)(padded, np.pad(a, (0, 2)))
+    np.testing.assert_allclose(padded_gradient, np.pad(gradient, (0, 2)), atol=1e-12)
+    assert np.all(padded_gradient[5:] == 0)
+
+
 # --- limits ---------------------------------------------------------------------
 
 
