@@ -129,8 +129,8 @@ def _pairwise(traced, xs, ys, *, fixed, structure, shape, block, symmetric):
         first = jax.tree.map(lambda x: x[0], xs)
         return jnp.zeros((n, m), jax.eval_shape(fn, first, first).dtype)
 
-    block = min(block, n_pairs)
-    # The last block is filled up with its last pair.
+    # Blocks of equal size, of which the last is filled up with its last pair.
+    block = -(-n_pairs // -(-n_pairs // block))
     padded = np.minimum(np.arange(-(-n_pairs // block) * block), n_pairs - 1)
     rows = jnp.asarray(rows[padded].reshape(-1, block), jnp.int32)
     columns = jnp.asarray(columns[padded].reshape(-1, block), jnp.int32)
