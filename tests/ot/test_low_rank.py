@@ -40,12 +40,12 @@ def test_factors_make_a_plan_that_improves_with_rank(x64):
             np.abs(whole.sum(1) - 1 / 40).max(), np.abs(whole.sum(0) - 1 / 30).max()
         )
         assert abs(result.error - violation) < 1e-14
-        assert result.error < 1e-2 / 40
+        assert result.error < 2e-2 / 30
         values.append(float(result.value))
         if rank == 1:
             np.testing.assert_allclose(whole, 1 / 1200, atol=1e-6)
-    # The marginals are violated by less than 1 per cent.
-    assert 0.99 * ot.emd_value(square(x, y)) < values[2] < values[1] < values[0]
+    # The marginals are violated by less than 2 per cent.
+    assert 0.98 * ot.emd_value(square(x, y)) < values[2] < values[1] < values[0]
 
 
 def test_padding_and_mass(x64):
