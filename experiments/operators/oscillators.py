@@ -53,7 +53,7 @@ class Config:
     """Samples in a window."""
     spacing: float = 0.02
     """Time between the samples of a window in seconds."""
-    duration: float = 5.0
+    duration: float = 6.0
     """Length of a recording in seconds."""
     noise: float = 0.01
     """Standard deviation of the observation noise."""
@@ -65,7 +65,7 @@ class Config:
     """Draws of the noise."""
 
 
-QUICK = {"repeats": 20}
+QUICK = {"repeats": 40}
 PAPERS = (
     "germain2026spectral",
     "kostic2022learning",
@@ -310,7 +310,7 @@ CLAIMS = [
     ),
     Claim(
         "sampling_noise",
-        "with noise SGOT lies between 0.05 and 0.09 at all sampling rates",
+        "with noise SGOT is about 0.05 to 0.09 at all sampling rates",
         "measurement of one draw; here the mean over draws",
         measure=lambda tables: rows_of(tables, "noisy data", "sampling", SGOT)["mean"],
         target=0.07,
@@ -325,8 +325,8 @@ def plot(tables, out):
     for operators, kind in kinds.items():
         caption = (
             f"Distance to the reference, {kind}. First three panels: divided by the "
-            "largest value of each curve, so that shapes compare. Last panel: absolute; "
-            "values below 1e-4 are drawn there."
+            "largest value of each curve, so that shapes compare. Last panel: "
+            "absolute; values below 1e-4 are drawn there."
         )
         if operators == "noisy data":
             caption += " Bands: one standard deviation over draws of the noise."
