@@ -35,7 +35,8 @@ def ott_values(costs, n_iter=100, relative_eps=0.05):
     """Sinkhorn of ott-jax with a fixed number of iterations, which vectorises."""
 
     def value(cost):
-        geom = geometry.Geometry(cost, epsilon=relative_eps * jnp.mean(cost))
+        eps = relative_eps * jnp.mean(cost)
+        geom = geometry.Geometry(cost, epsilon=eps)  # pyright: ignore[reportArgumentType]
         solver = ott_sinkhorn.Sinkhorn(
             threshold=0.0, min_iterations=n_iter, max_iterations=n_iter
         )
@@ -103,6 +104,7 @@ def sgot_matrix(weights, target, n_systems=50, rank=10, dim=24) -> bool:
     masses = rng.dirichlet(np.ones(rank), n_systems) if weights == "given" else None
     atoms = atoms._replace(weight=None if masses is None else jnp.asarray(masses))
     ours = jax.jit(lambda a: operators.sgot_pairwise(a, eta=0.5, convention="pot", p=2))
+    assert isinstance(atoms, operators.SpectralAtoms)
     rates, right, left = (np.asarray(x) for x in (atoms.lam, atoms.right, atoms.left))
 
     def double_loop():

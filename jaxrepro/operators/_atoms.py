@@ -1,6 +1,7 @@
 r"""Spectral atoms of an operator: eigenvalues and bi-orthonormal eigenvectors."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +27,7 @@ from ._measure import (
     check_atoms,
     check_kernel,
     clear_padding,
+    live_atoms,
 )
 
 
@@ -141,11 +143,12 @@ def spectral_atoms(
     check_interval("dt", dt, 0.0, closed="neither")
     check_shape("mag_floor", mag_floor, ())
     check_interval("mag_floor", mag_floor, 0.0)
+    gram: Any = kernel
     if isinstance(operator, KernelOperatorFit):
-        kernel = check_kernel(kernel)
+        gram = check_kernel(kernel)
         operator = _clear_samples(operator)
     if isinstance(operator, LinearOperatorFit | KernelOperatorFit):
-        matrix = _small_matrix(operator, kernel)
+        matrix = _small_matrix(operator, gram)
     else:
         (matrix,) = promote_floating(operator)
         check_shape("operator", matrix, ("d", "d"))
@@ -162,7 +165,7 @@ def spectral_atoms(
     if isinstance(operator, KernelOperatorFit):
         x, y, mask = operator.x, operator.y, operator.mask
         beta, alpha = real_matmul(operator.U, p), real_matmul(operator.V, q * inverse)
-        norms = gram_norm(kernel(x, x), beta) * gram_norm(kernel(y, y), alpha)
+        norms = gram_norm(gram(x, x), beta) * gram_norm(gram(y, y), alpha)
         condition = _largest(norms / jnp.sum(mask, dtype=norms.dtype), weight != 0)
         return KernelAtoms(lam, beta, alpha, x, y, weight, mask, condition)
     if isinstance(operator, LinearOperatorFit):
@@ -210,18 +213,16 @@ def biorthonormalize(
     >>> (unit.left.conj().T @ unit.right).real.tolist(), float(unit.condition)
     ([[1.0, 0.0], [0.0, 1.0]], 1.0)
     """
-    kernel = check_atoms("atoms", atoms, kernel)
-    atoms = clear_padding(atoms)
-    live = jnp.ones(atoms.lam.shape, bool)
-    if atoms.weight is not None:
-        live = atoms.weight != 0
+    gram = check_atoms("atoms", atoms, kernel)
+    unit: Any = clear_padding(atoms)
+    live = live_atoms(unit)
     if isinstance(atoms, KernelAtoms):
-        n = jnp.sum(atoms.mask, dtype=atoms.x.dtype)
-        right, left = atoms.beta, atoms.alpha
-        norm = gram_norm(kernel(atoms.x, atoms.x), right) / jnp.sqrt(n)
-        paired = real_matmul(kernel(atoms.y, atoms.x) / n, right)
+        n = jnp.sum(unit.mask, dtype=unit.x.dtype)
+        right, left = unit.beta, unit.alpha
+        norm = gram_norm(gram(unit.x, unit.x), right) / jnp.sqrt(n)
+        paired = real_matmul(gram(unit.y, unit.x) / n, right)
     else:
-        right, left = atoms.right, atoms.left
+        right, left = unit.right, unit.left
         norm, paired = safe_norm(right, 0), right
     norm = jnp.where(live, norm, 1).astype(right.dtype)
     product = jnp.sum(left.conj() * paired, axis=0) / norm
@@ -229,12 +230,12 @@ def biorthonormalize(
     left = left / jnp.where(live, product, 1).conj()[None]
     if isinstance(atoms, KernelAtoms):
         # |r_i| = 1 by now, so the condition is the largest |l_i|.
-        norms = gram_norm(kernel(atoms.y, atoms.y), left) / jnp.sqrt(n)
-        atoms = atoms._replace(beta=right, alpha=left)
+        norms = gram_norm(gram(unit.y, unit.y), left) / jnp.sqrt(n)
+        unit = unit._replace(beta=right, alpha=left)
     else:
         norms = safe_norm(left, 0)
-        atoms = atoms._replace(right=right, left=left)
-    return atoms._replace(condition=_largest(norms, live))
+        unit = unit._replace(right=right, left=left)
+    return unit._replace(condition=_largest(norms, live))
 
 
 def _clear_samples(fit):

@@ -153,7 +153,7 @@ def clear_padding(atoms: Any) -> Any:
     fields = {
         k: v for k, v in atoms._asdict().items() if k not in ("mask", "condition")
     }
-    fields = dict(zip(fields, promote_floating(*fields.values())))
+    fields: dict[str, Any] = dict(zip(fields, promote_floating(*fields.values())))
     for name, value in fields.items():
         if name in ("x", "y", "weight"):
             fields[name] = None if value is None else value.real

@@ -4,12 +4,11 @@ A padded atom has weight exactly 0. Whatever is stored in its row or column of
 the cost, NaN and infinities included, reaches neither a result nor a gradient.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from ..core import check_nonempty, check_shape, promote_floating
+from ..core import check_nonempty, check_shape, is_concrete, promote_floating
 
 # Total masses may differ by this much, relatively; the second is then rescaled.
 MASS_TOLERANCE = 1e-4
@@ -124,7 +123,7 @@ def check_problem(
     ...
     ValueError: a: expected weights >= 0; got -0.5 at index 1
     """
-    if any(isinstance(x, jax.core.Tracer) for x in (cost, a, b)):
+    if not all(is_concrete(x) for x in (cost, a, b)):
         raise TypeError(
             "check_problem looks at values: call it on concrete arrays, outside jit"
         )
