@@ -29,9 +29,10 @@ COMBINATIONS = [
 FIELDS = ("value", "plan", "f", "g", "reg_value")
 
 
-def random_problem(seed, n=5, m=4):
+def random_problem(seed, n=4, m=5):
     rng = np.random.default_rng(seed)
-    return rng.random((n, m)), rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m))
+    a, b = (rng.dirichlet(np.full(size, 3.0)) for size in (n, m))
+    return rng.random((n, m)), a, b
 
 
 def kl(p, q):
@@ -67,17 +68,17 @@ def scaling_loop(cost, a, b, eps, rho_a, rho_b, reference, n_iter=20000):
 
 def test_reference_values(x64):
     cost, a, b = (np.array(REFERENCE[k]) for k in ("cost", "a", "b"))
-    result = ot.sinkhorn(cost, a, b, eps=REFERENCE["eps"], n_iter=6000)
+    result = ot.sinkhorn(cost, a, b, eps=REFERENCE["eps"], n_iter=2000)
     np.testing.assert_allclose(result.plan, REFERENCE["plan"], atol=1e-8)
     assert abs(result.reg_value - REFERENCE["reg_value"]) < 1e-9
     assert abs(result.value - REFERENCE["transport_cost"]) < 1e-9
     assert result.converged
-    assert result.n_iter == 6000
+    assert result.n_iter == 2000
 
     entry = REFERENCE["unbalanced"]
     penalties = {k: entry[k] for k in ("rho_a", "rho_b")}
     result = ot.sinkhorn(
-        cost, 1.5 * a, b, eps=REFERENCE["eps"], n_iter=6000, **penalties
+        cost, 1.5 * a, b, eps=REFERENCE["eps"], n_iter=2000, **penalties
     )
     np.testing.assert_allclose(result.plan, entry["plan"], atol=1e-8)
     assert abs(result.reg_value - entry["reg_value"]) < 1e-9
@@ -106,7 +107,7 @@ def test_against_scaling_loop_and_objective(x64, rho, reference):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_against_pot(x64):
     pot = pytest.importorskip("ot", reason="POT is not installed")
-    cost, a, b = random_problem(1, 7, 6)
+    cost, a, b = random_problem(1)
     plan = pot.sinkhorn(a, b, cost, 0.1, stopThr=1e-15, numItermax=100000)
     balanced = ot.sinkhorn(cost, a, b, eps=0.1, n_iter=2000)
     np.testing.assert_allclose(balanced.plan, plan, atol=1e-12)
@@ -130,7 +131,7 @@ def test_against_ott(x64):
     from ott.geometry import geometry
     from ott.solvers import linear
 
-    cost, a, b = random_problem(2, 7, 6)
+    cost, a, b = random_problem(2)
     geom = geometry.Geometry(jnp.asarray(cost), epsilon=0.1)
     limits = {"threshold": 1e-13, "max_iterations": 20000}
     out = linear.solve(geom, jnp.asarray(a), jnp.asarray(b), **limits)
@@ -150,7 +151,7 @@ def test_against_ott(x64):
 # --- derivatives ----------------------------------------------------------------
 
 
-def fields(rho, reference, n_iter=2000):
+def fields(rho, reference):
     """All differentiable fields as a function of everything that is traced."""
 
     def fn(cost, a, b, eps, rho_a, rho_b):
@@ -161,17 +162,17 @@ def fields(rho, reference, n_iter=2000):
             eps=eps,
             rho_a=rho[0] if math.isinf(rho[0]) else rho_a,
             rho_b=rho[1] if math.isinf(rho[1]) else rho_b,
-            n_iter=n_iter,
+            n_iter=2000,
             reference=reference,
         )
         return [getattr(result, field) for field in FIELDS]
 
-    return jax.jit(fn)
+    return fn
 
 
 @pytest.mark.parametrize(("rho", "reference"), COMBINATIONS)
 def test_gradients_of_all_fields(x64, rho, reference):
-    cost, a, b = random_problem(3, 4, 3)
+    cost, a, b = random_problem(3)
     args = (cost, a, b, 0.1, 0.4, 0.2)
     check_grads(fields(rho, reference), args, order=1, rtol=1e-6, atol=1e-7, eps=1e-5)
 
@@ -203,13 +204,16 @@ def test_gradient_of_regularised_value_is_the_envelope(x64):
     )
 
 
-@pytest.mark.parametrize("field", ["reg_value", "value"])
-def test_second_derivatives(x64, field):
-    cost, a, b = random_problem(5, 3, 4)
+def test_second_derivatives(x64):
+    cost, a, b = random_problem(5)
     direction = np.random.default_rng(0).normal(size=cost.shape)
-    fn = lambda c: getattr(ot.sinkhorn(c, a, b, eps=0.1, n_iter=1000), field)
-    gradient = jax.jit(jax.grad(fn))
-    hessian = jax.jit(jax.hessian(fn))(cost)
+
+    def fn(cost):
+        result = ot.sinkhorn(cost, a, b, eps=0.1, n_iter=2000)
+        return jnp.stack([result.reg_value, result.value])
+
+    gradient = jax.jit(jax.jacrev(fn))
+    hessian = jax.jit(jax.jacfwd(jax.jacrev(fn)))(cost)
     step = 1e-5 * direction
     difference = (gradient(cost + step) - gradient(cost - step)) / 2e-5
     product = np.tensordot(hessian, direction, 2)
@@ -220,7 +224,7 @@ def test_only_mass_preserving_directions_count(x64):
     cost, a, b = random_problem(6)
     fn = jax.jit(lambda a: ot.sinkhorn(cost, a, b, eps=0.1, n_iter=2000).reg_value)
     # Within the tolerance of the masses b is rescaled, so any direction will do.
-    step = 1e-6 * np.random.default_rng(0).normal(size=5)
+    step = 1e-6 * np.random.default_rng(0).normal(size=4)
     difference = fn(a + step) - fn(a - step)
     assert abs(difference - 2 * jax.grad(fn)(a) @ step) < 1e-14
 
@@ -228,17 +232,17 @@ def test_only_mass_preserving_directions_count(x64):
 # --- padding --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rho", "reference"), COMBINATIONS[1:])
+@pytest.mark.parametrize(("rho", "reference"), COMBINATIONS[:4:3])
 def test_padding_reaches_nothing(x64, rho, reference):
-    cost, a, b = random_problem(7, 3, 4)
-    padded = np.full((5, 6), np.nan)
-    padded[:3, :4] = cost
+    cost, a, b = random_problem(7)
+    padded = np.full((6, 7), np.nan)
+    padded[:4, :5] = cost
     padded[4, 1], padded[0, 5] = np.inf, -np.inf
     args = (cost, a, b, 0.1, 0.4, 0.2)
     padded_args = (padded, np.pad(a, (0, 2)), np.pad(b, (0, 2)), 0.1, 0.4, 0.2)
 
     def total(*args):
-        values = fields(rho, reference, 500)(*args)
+        values = fields(rho, reference)(*args)
         return sum(jnp.sum(jnp.sin(x)) for x in values), values
 
     fn = jax.jit(jax.value_and_grad(total, tuple(range(6)), has_aux=True))
@@ -254,13 +258,13 @@ def test_padding_reaches_nothing(x64, rho, reference):
 
 def test_padding_and_absent_weights(x64):
     cost, a, _ = random_problem(19)
-    padded = np.full((7, 4), np.nan)
-    padded[:5] = cost
+    padded = np.full((6, 5), np.nan)
+    padded[:4] = cost
     fn = lambda c, a: ot.sinkhorn(c, a, eps=0.1, rho_a=0.5).reg_value
     gradient = jax.grad(fn, 1)(cost, a)
     padded_gradient = jax.grad(fn, 1)(padded, np.pad(a, (0, 2)))
     np.testing.assert_allclose(padded_gradient, np.pad(gradient, (0, 2)), atol=1e-12)
-    assert np.all(padded_gradient[5:] == 0)
+    assert np.all(padded_gradient[4:] == 0)
 
 
 # --- limits ---------------------------------------------------------------------
@@ -323,7 +327,7 @@ def test_small_float32_eps(x64):
 
 @pytest.mark.parametrize("rho", [(math.inf, math.inf), (0.5, 0.3)])
 def test_one_atom(x64, rho):
-    cost, a, b = random_problem(10, 1, 4)
+    cost, a, b = random_problem(10, 1, 5)
     penalties = {"rho_a": rho[0], "rho_b": rho[1]}
     result = ot.sinkhorn(cost, a, b, eps=0.1, **penalties)
     transposed = ot.sinkhorn(cost.T, b, a, eps=0.1, rho_a=rho[1], rho_b=rho[0])
@@ -366,19 +370,19 @@ def test_relaxed_tends_to_balanced(x64):
 def test_tolerance_stops_early(x64):
     cost, a, b = random_problem(13)
     for penalties in ({}, {"rho_a": 0.5}):
-        result = ot.sinkhorn(cost, a, b, eps=0.1, n_iter=5000, tol=1e-10, **penalties)
+        result = ot.sinkhorn(cost, a, b, eps=0.1, n_iter=2000, tol=1e-10, **penalties)
         assert result.n_iter < 1000
         assert result.n_iter % 10 == 0
         assert result.error <= 1e-10
         assert result.converged
-    fixed = ot.sinkhorn(cost, a, b, eps=0.1, n_iter=5000)
-    loose = ot.sinkhorn(cost, a, b, eps=0.1, n_iter=5000, tol=1e-10)
+    fixed = ot.sinkhorn(cost, a, b, eps=0.1, n_iter=2000)
+    loose = ot.sinkhorn(cost, a, b, eps=0.1, n_iter=2000, tol=1e-10)
     np.testing.assert_allclose(loose.plan, fixed.plan, atol=1e-8)
     short = ot.sinkhorn(cost, a, b, eps=1e-3, n_iter=13, tol=1e-10)
     assert short.n_iter == 13
     assert not short.converged
     gradient = jax.grad(lambda c: ot.sinkhorn(c, a, b, eps=0.1, tol=1e-10).value)(cost)
-    exact = jax.grad(lambda c: ot.sinkhorn(c, a, b, eps=0.1, n_iter=5000).value)(cost)
+    exact = jax.grad(lambda c: ot.sinkhorn(c, a, b, eps=0.1, n_iter=2000).value)(cost)
     np.testing.assert_allclose(gradient, exact, atol=1e-7)
 
 
@@ -416,11 +420,11 @@ def test_batch_equals_loop(x64, tol):
 def test_default_weights_and_masses(x64):
     cost, a, b = random_problem(15)
     uniform = ot.sinkhorn(cost, eps=0.1)
-    given_weights = ot.sinkhorn(cost, np.full(5, 0.2), np.full(4, 0.25), eps=0.1)
+    given_weights = ot.sinkhorn(cost, np.full(4, 0.25), np.full(5, 0.2), eps=0.1)
     np.testing.assert_allclose(uniform.plan, given_weights.plan, atol=1e-15)
-    half = ot.sinkhorn(cost, 3 * a, eps=0.1, n_iter=1000)
-    np.testing.assert_allclose(half.plan.sum(0), 0.75, atol=1e-12)
-    close = ot.sinkhorn(cost, a, b * (1 + 5e-5), eps=0.1, n_iter=1000)
+    half = ot.sinkhorn(cost, 3 * a, eps=0.1, n_iter=2000)
+    np.testing.assert_allclose(half.plan.sum(0), 0.6, atol=1e-12)
+    close = ot.sinkhorn(cost, a, b * (1 + 5e-5), eps=0.1, n_iter=2000)
     np.testing.assert_allclose(close.plan.sum(0), b, atol=1e-12)
     assert close.converged
     far = ot.sinkhorn(cost, a, b * (1 + 2e-4), eps=0.1)
@@ -437,13 +441,13 @@ def test_default_weights_and_masses(x64):
 def test_properties(x64, seed):
     cost, a, b = random_problem(seed)
     rng = np.random.default_rng(seed)
-    solve = lambda *p: ot.sinkhorn(*p, eps=0.2, n_iter=300)
+    solve = lambda *p: ot.sinkhorn(*p, eps=0.2, n_iter=2000)
     result = solve(cost, a, b)
     np.testing.assert_allclose(result.plan.sum(1), a, atol=1e-9)
     np.testing.assert_allclose(result.plan.sum(0), b, atol=1e-9)
     assert np.all(np.asarray(result.plan) >= 0)
     assert abs(result.f @ a - result.g @ b) < 1e-12
-    rows, columns = rng.permutation(5), rng.permutation(4)
+    rows, columns = rng.permutation(4), rng.permutation(5)
     permuted = solve(cost[rows][:, columns], a[rows], b[columns])
     np.testing.assert_allclose(permuted.plan, result.plan[rows][:, columns], atol=1e-9)
     shifted = solve(cost + 3.0, a, b)
@@ -502,8 +506,8 @@ def test_bad_traced_parameters_give_nan(x64):
             {"cost": np.ones((0, 3))},
             "cost: expected at least one element; got shape (0, 3)",
         ),
-        ({"a": np.ones(4)}, "a: expected shape (5,); got shape (4,)"),
-        ({"b": np.ones((4, 1))}, "b: expected shape (4,); got shape (4, 1)"),
+        ({"a": np.ones(5)}, "a: expected shape (4,); got shape (5,)"),
+        ({"b": np.ones((5, 1))}, "b: expected shape (5,); got shape (5, 1)"),
         ({"eps": 0.0}, "eps: expected a value in (0, inf); got 0.0"),
         ({"eps": math.inf}, "eps: expected a value in (0, inf); got inf"),
         ({"rho_a": 0.0}, "rho_a: expected a value in (0, inf]; got 0.0"),
