@@ -7,16 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..core import (
-    check_integer,
-    check_interval,
-    check_shape,
-    paper,
-    promote_floating,
-)
+from ..core import check_integer, check_shape, paper, promote_floating
 from ._entropic import default_weights, dual_value, entropic_problem, solve_potentials
 from ._problem import check_static
-from ._sinkhorn import check_penalties, is_relaxed, sinkhorn
+from ._sinkhorn import check_penalties, check_tolerance, is_relaxed, sinkhorn
 
 
 @paper("feydy2019interpolating", "definition of the divergence", uses=(sinkhorn,))
@@ -111,8 +105,7 @@ def sinkhorn_divergence(
     check_shape("cost_bb", cost_bb, (m, m))
     check_integer("n_iter", n_iter)
     check_penalties(eps=eps, rho=rho)
-    if tol is not None:
-        check_interval("tol", tol, 0)
+    check_tolerance(tol)
     return _sinkhorn_divergence(
         cost_ab,
         cost_aa,

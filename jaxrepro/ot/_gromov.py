@@ -179,6 +179,7 @@ def gromov_wasserstein(
     else:
         alpha = 1.0
     check_penalties(eps=eps)
+    check_shape("alpha", alpha, ())
     check_interval("alpha", alpha, 0, 1)
     return _gromov_wasserstein(
         cost_x,

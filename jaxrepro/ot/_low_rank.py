@@ -10,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Float, Key, Real, UInt32
 from ..core import (
     check_integer,
     check_interval,
+    check_shape,
     matmul,
     paper,
 )
@@ -123,6 +124,7 @@ def low_rank_sinkhorn(
     1.0
     """
     check_points(x, y, a, b)
+    check_shape("eps", eps, ())
     check_interval("eps", eps, 0)
     return _low_rank_sinkhorn(
         key,

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..core import check_interval, promote_floating
+from ..core import check_interval, check_shape, promote_floating
 from ._entropic import default_weights
 from ._problem import check_static, is_admissible, mask_cost
 
@@ -58,6 +58,7 @@ def scale_eps(
     0.2
     """
     check_static(cost, a, b)
+    check_shape("rel", rel, ())
     check_interval("rel", rel, 0, closed="neither")
     cost, a, b = promote_floating(cost, a, b)
     a, b = default_weights(cost, a, b)

@@ -14,6 +14,7 @@ from ..core import (
     check_choice,
     check_integer,
     check_interval,
+    check_shape,
     is_concrete,
     paper,
     promote_floating,
@@ -186,8 +187,7 @@ def sinkhorn(
     check_integer("n_iter", n_iter)
     check_choice("reference", reference, ("product", "counting"))
     check_penalties(eps=eps, rho_a=rho_a, rho_b=rho_b)
-    if tol is not None:
-        check_interval("tol", tol, 0)
+    check_tolerance(tol)
     return solve_sinkhorn(
         cost,
         a,
@@ -204,10 +204,19 @@ def sinkhorn(
 
 
 def check_penalties(*, eps, **rho):
-    """Raise if a concrete regularisation or marginal penalty is out of range."""
+    """Raise unless penalties are scalars and, where concrete, in range."""
+    check_shape("eps", eps, ())
     check_interval("eps", eps, 0, closed="neither")
     for name, value in rho.items():
+        check_shape(name, value, ())
         check_interval(name, value, 0, closed="right")
+
+
+def check_tolerance(tol):
+    """Raise unless a tolerance is absent, or a scalar that is at least 0."""
+    if tol is not None:
+        check_shape("tol", tol, ())
+        check_interval("tol", tol, 0)
 
 
 def is_relaxed(*rho):

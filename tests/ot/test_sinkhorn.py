@@ -509,6 +509,8 @@ def test_bad_traced_parameters_give_nan(x64):
         ({"a": np.ones(5)}, "a: expected shape (4,); got shape (5,)"),
         ({"b": np.ones((5, 1))}, "b: expected shape (5,); got shape (5, 1)"),
         ({"eps": 0.0}, "eps: expected a value in (0, inf); got 0.0"),
+        ({"eps": np.ones(2)}, "eps: expected shape (); got shape (2,)"),
+        ({"tol": np.ones(2)}, "tol: expected shape (); got shape (2,)"),
         ({"eps": math.inf}, "eps: expected a value in (0, inf); got inf"),
         ({"rho_a": 0.0}, "rho_a: expected a value in (0, inf]; got 0.0"),
         ({"rho_b": -1.0}, "rho_b: expected a value in (0, inf]; got -1.0"),
