@@ -61,7 +61,7 @@ def paper(key: str, statement: str, *, uses: tuple[Callable, ...] = ()):
         area = ".".join(fn.__module__.split(".")[:2])
         own = (Citation(key, statement, area),)
         inherited = tuple(c for used in uses for c in citations(used))
-        setattr(fn, _ATTRIBUTE, tuple(dict.fromkeys(own + inherited)))
+        setattr(fn, _ATTRIBUTE, tuple(dict.fromkeys(own + citations(fn) + inherited)))
         return fn
 
     return attach

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..core import check_integer, check_shape, paper, promote_floating
-from ._entropic import default_weights, dual_value, entropic_problem, solve_potentials
-from ._problem import check_static
+from ._entropic import dual_value, entropic_problem, solve_potentials
+from ._problem import check_static, fill_weights
 from ._sinkhorn import check_penalties, check_tolerance, is_relaxed, sinkhorn
 
 
@@ -124,7 +124,7 @@ def sinkhorn_divergence(
 @partial(jax.jit, static_argnames=("n_iter", "anneal", "relaxed"))
 def _sinkhorn_divergence(cost_ab, cost_aa, cost_bb, a, b, eps, rho, tol, **options):
     cost_ab, cost_aa, cost_bb, a, b = promote_floating(cost_ab, cost_aa, cost_bb, a, b)
-    a, b = default_weights(cost_ab, a, b)
+    a, b = fill_weights(cost_ab, a, b)
     tol = None if tol is None else jnp.asarray(tol, cost_ab.dtype)
     eps = jnp.asarray(eps, cost_ab.dtype)
 

@@ -20,7 +20,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ..core import logsumexp, matmul, paper, safe_divide, safe_log
-from ._problem import MASS_TOLERANCE, fill_weights, live_cells, make_admissible
+from ._problem import MASS_TOLERANCE, live_cells, make_admissible
 
 # With a tolerance, the error is looked at only so often.
 _STEPS_PER_TEST = 10
@@ -47,12 +47,6 @@ class EntropicProblem(NamedTuple):
     eps: Float[Array, ""]
     inv_rho_a: Float[Array, ""]
     inv_rho_b: Float[Array, ""]
-
-
-def default_weights(cost, a, b):
-    """Fill absent weights; a padded atom stays one, so its weight has derivative 0."""
-    a, b = (None if w is None else jnp.where(w == 0, 0, w) for w in (a, b))
-    return fill_weights(cost, a, b)
 
 
 def entropic_problem(cost, a, b, *, eps, rho_a=jnp.inf, rho_b=jnp.inf):

@@ -19,14 +19,13 @@ from ..core import (
 )
 from ._entropic import (
     EntropicProblem,
-    default_weights,
     dual_value,
     entropic_problem,
     solve_potentials,
     transport_plan,
 )
 from ._no_derivative import without_derivative
-from ._problem import mask_cost
+from ._problem import fill_weights, mask_cost
 from ._sinkhorn import check_penalties
 
 
@@ -217,7 +216,7 @@ def _gromov_wasserstein(
     n, m = len(cost_x), len(cost_y)
     if fused_cost is None:
         fused_cost = jnp.zeros((n, m), cost_x.dtype)
-    a, b = default_weights(fused_cost, a, b)
+    a, b = fill_weights(fused_cost, a, b)
     alpha = jnp.asarray(alpha, cost_x.dtype)
     linear, good = entropic_problem(fused_cost, a, b, eps=eps)
     cost_x, cost_y = mask_cost(cost_x, a, a), mask_cost(cost_y, b, b)

@@ -5,8 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..core import check_nonempty, check_shape, promote_floating
-from ._entropic import default_weights
-from ._problem import is_admissible
+from ._problem import fill_weights, is_admissible
 
 
 def check_points(x, y, a, b):
@@ -29,7 +28,7 @@ def point_problem(x, y, a, b):
     harmless one.
     """
     x, y, a, b = promote_floating(x, y, a, b)
-    a, b = default_weights(jax.ShapeDtypeStruct((len(x), len(y)), x.dtype), a, b)
+    a, b = fill_weights(jax.ShapeDtypeStruct((len(x), len(y)), x.dtype), a, b)
     live_a, live_b = (a > 0)[:, None], (b > 0)[:, None]
     centre = jnp.sum(jnp.where(live_a, a[:, None] * x, 0), 0, keepdims=True)
     centre = lax.stop_gradient(centre / jnp.sum(a))

@@ -31,15 +31,20 @@ def uniform_weights(n: int, dtype) -> Float[Array, " n"]:
 
 
 def fill_weights(cost, a, b):
-    """Replace absent weights by uniform ones of the mass of the other side."""
+    """Replace absent weights by uniform ones of the mass of the other side.
+
+    Weights of padded atoms become constants, which no gradient reaches.
+    """
     n, m = cost.shape
     if a is None and b is None:
         return uniform_weights(n, cost.dtype), uniform_weights(m, cost.dtype)
     if a is None:
-        a = uniform_weights(n, cost.dtype) * jnp.sum(b)
+        b = jnp.where(b == 0, 0, b)
+        return uniform_weights(n, cost.dtype) * jnp.sum(b), b
+    a = jnp.where(a == 0, 0, a)
     if b is None:
-        b = uniform_weights(m, cost.dtype) * jnp.sum(a)
-    return a, b
+        return a, uniform_weights(m, cost.dtype) * jnp.sum(a)
+    return a, jnp.where(b == 0, 0, b)
 
 
 def live_cells(a: Float[Array, " n"], b: Float[Array, " m"]) -> Bool[Array, "n m"]:
@@ -76,9 +81,8 @@ def make_admissible(cost, a, b, *, balanced: bool = True):
     good = is_admissible(cost, a, b, balanced=balanced)
     n, m = cost.shape
     cost = jnp.where(good, cost, 0)
-    # A padded weight is a constant: no gradient reaches it.
-    a = jnp.where(good, jnp.where(a > 0, a, 0), 1 / n)
-    b = jnp.where(good, jnp.where(b > 0, b, 0), 1 / m)
+    a = jnp.where(good, a, 1 / n)
+    b = jnp.where(good, b, 1 / m)
     return cost, a, b, good
 
 

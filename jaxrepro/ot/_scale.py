@@ -4,8 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..core import check_interval, check_shape, promote_floating
-from ._entropic import default_weights
-from ._problem import check_static, is_admissible, mask_cost
+from ._problem import check_static, fill_weights, is_admissible, mask_cost
 
 
 def scale_eps(
@@ -61,7 +60,7 @@ def scale_eps(
     check_shape("rel", rel, ())
     check_interval("rel", rel, 0, closed="neither")
     cost, a, b = promote_floating(cost, a, b)
-    a, b = default_weights(cost, a, b)
+    a, b = fill_weights(cost, a, b)
     rel = jnp.asarray(rel, cost.dtype)
     cost = mask_cost(cost, a, b)
     weight = (a / jnp.sum(a))[:, None] * (b / jnp.sum(b))[None, :]

@@ -21,7 +21,6 @@ from ..core import (
 )
 from ._entropic import (
     counting_problem,
-    default_weights,
     dual_value,
     entropic_problem,
     iterate,
@@ -29,7 +28,7 @@ from ._entropic import (
     solve_potentials,
     transport_plan,
 )
-from ._problem import check_static
+from ._problem import check_static, fill_weights
 
 
 class SinkhornResult(NamedTuple):
@@ -232,7 +231,7 @@ def solve_sinkhorn(
 ):
     """Traced part of :func:`sinkhorn`; ``options`` are those of the loop."""
     cost, a, b = promote_floating(cost, a, b)
-    a, b = default_weights(cost, a, b)
+    a, b = fill_weights(cost, a, b)
     problem, good = entropic_problem(cost, a, b, eps=eps, rho_a=rho_a, rho_b=rho_b)
     cost, constant = problem.cost, jnp.zeros_like(problem.eps)
     if reference == "counting":
