@@ -75,8 +75,9 @@ def emd(
     Notes
     -----
     The simplex works on the cuts of a spanning tree, kept as bitsets; the
-    result is exact up to the rounding of sums. Time for one pivot
-    :math:`O(nm)`, about :math:`(n + m)/2` pivots; memory :math:`O(nm)`. Made for
+    result is exact up to the rounding of sums. Time :math:`O(nm)` for each arc of
+    the first tree and for each pivot (on random problems 7 pivots at 10 x 10, 21
+    at 20 x 20, about 300 at 128 x 128); memory :math:`O(nm)`. Made for
     **many small problems**: ``jax.vmap(emd)`` over 2500 problems of 10 x 10 runs
     in chunks that stay in cache. Beyond 32 atoms a side prefer
     :func:`sinkhorn`, or ``method="host"`` for a single problem.
