@@ -57,6 +57,12 @@ def pytest_configure(config):
     hypothesis.settings.load_profile("jaxrepro")
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "reference" in getattr(item, "fixturenames", ()):
+            item.add_marker("reference")
+
+
 @pytest.fixture
 def getkey():
     """Return a function that gives a new typed key at every call."""
