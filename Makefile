@@ -23,7 +23,7 @@ demo: ## run every experiment in quick form on real data and write a report page
 
 test: ## run the test suite
 	@.ci/venv test
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 docs: ## build the documentation into docs/_build/html
 	@.ci/venv docs

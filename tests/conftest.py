@@ -3,6 +3,10 @@
 The run uses the CPU unless tests marked ``gpu`` are selected, keeps compiled
 programs in the user's cache folder, and never changes a setting that the
 environment already has.
+
+Most tests compile a program, run it once on a few numbers and drop it, so XLA's
+optimisations cost far more than they save: the default run leaves them out. The
+``slow`` tests, the pages, the experiments and the smoke suite have them.
 """
 
 import os
@@ -39,6 +43,8 @@ def pytest_configure(config):
         os.environ["JAX_COMPILATION_CACHE_DIR"] = _cache_folder()
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+    if not (_selects(config, "gpu") or _selects(config, "slow")):
+        os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
 
     import hypothesis
@@ -80,6 +86,17 @@ def x64():
 
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture
+def optimised():
+    """Compile as users do, where the numbers are many."""
+    import jax
+
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.fixture

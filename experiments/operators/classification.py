@@ -23,7 +23,7 @@ from jaxrepro.operators import (
     delay_embed,
     median_lengthscale,
     monte_carlo_cv,
-    sgot_from_trajectory,
+    sgot_from_trajectories,
 )
 
 from ._distances import Systems, distance_matrices, line_styles
@@ -96,14 +96,12 @@ def compare(key, series, dt, setting):
         lengthscale = median_lengthscale(key, windows.reshape(-1, windows.shape[-1]))
         kernel = GaussianKernel(lengthscale)
 
-    def atoms(x):
-        options = {"n_delays": setting.n_delays, "rank": setting.rank}
-        gamma = setting.gamma
-        return sgot_from_trajectory(x, dt, gamma=gamma, kernel=kernel, **options)
-
-    batch = jax.jit(lambda xs: jax.lax.map(atoms, xs, batch_size=16))(series)
+    options = {"n_delays": setting.n_delays, "rank": setting.rank}
+    batch = sgot_from_trajectories(
+        series, dt, gamma=setting.gamma, kernel=kernel, **options
+    )
     systems = Systems(batch, jnp.full(len(series), dt))
-    live = batch.weight > 0
+    live = jnp.asarray(batch.weight) > 0
     return {
         **distance_matrices(systems, etas=ETAS, kernel=kernel, block=256),
         "lengthscale": lengthscale,

@@ -13,6 +13,7 @@ from ._atoms import (
     biorthonormalize as biorthonormalize,
     spectral_atoms as spectral_atoms,
 )
+from ._distance_matrix import distance_matrix as distance_matrix
 from ._embedding import (
     SnapshotPairs as SnapshotPairs,
     delay_embed as delay_embed,
@@ -53,7 +54,7 @@ from ._sgot import (
 )
 from ._store import load_atoms as load_atoms, save_atoms as save_atoms
 from ._trajectory import (
-    distance_matrix as distance_matrix,
+    sgot_from_trajectories as sgot_from_trajectories,
     sgot_from_trajectory as sgot_from_trajectory,
 )
 
@@ -89,6 +90,7 @@ __all__ = [
     "ridge_regression",
     "save_atoms",
     "sgot",
+    "sgot_from_trajectories",
     "sgot_from_trajectory",
     "sgot_pairwise",
     "snapshot_pairs",

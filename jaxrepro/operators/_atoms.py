@@ -1,5 +1,6 @@
 r"""Spectral atoms of an operator: eigenvalues and bi-orthonormal eigenvectors."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -35,13 +36,15 @@ from ._measure import (
     "kostic2022learning",
     "eigenvalues of a low-rank estimator from the small matrix of its factors",
 )
+@jax.jit
 def _small_matrix(operator, kernel):
-    """The r x r matrix that has the eigenvalues of a factored operator."""
+    """A factored operator in one dtype, and the r x r matrix with its eigenvalues."""
     if isinstance(operator, LinearOperatorFit):
-        return matmul(operator.W.T, operator.V)
+        return operator, matmul(operator.W.T, operator.V)
+    operator = _clear_samples(operator)
     gram = kernel(operator.y, operator.x)
     n = jnp.sum(operator.mask, dtype=gram.dtype)
-    return matmul(operator.V.T, matmul(gram, operator.U)) / n
+    return operator, matmul(operator.V.T, matmul(gram, operator.U)) / n
 
 
 @paper(
@@ -143,12 +146,11 @@ def spectral_atoms(
     check_interval("dt", dt, 0.0, closed="neither")
     check_shape("mag_floor", mag_floor, ())
     check_interval("mag_floor", mag_floor, 0.0)
-    gram: Any = kernel
-    if isinstance(operator, KernelOperatorFit):
-        gram = check_kernel(kernel)
-        operator = _clear_samples(operator)
+    fit = None
     if isinstance(operator, LinearOperatorFit | KernelOperatorFit):
-        matrix = _small_matrix(operator, gram)
+        if isinstance(operator, KernelOperatorFit):
+            check_kernel(kernel)
+        fit, matrix = _small_matrix(operator, kernel)
     else:
         (matrix,) = promote_floating(operator)
         check_shape("operator", matrix, ("d", "d"))
@@ -161,15 +163,21 @@ def spectral_atoms(
     eig = eig_biorthogonal(matrix)
     dt, mag_floor = (jnp.asarray(s, eig.values.real.dtype) for s in (dt, mag_floor))
     is_real = not jnp.iscomplexobj(matrix)
+    return _atoms(fit, eig, dt, mag_floor, kernel, rank=rank, is_real=is_real)
+
+
+@functools.partial(jax.jit, static_argnames=("rank", "is_real"))
+def _atoms(fit, eig, dt, mag_floor, gram, *, rank, is_real):
+    """Atoms of a matrix (``fit`` None) or of a fit, from its eigenvectors."""
     lam, p, q, weight, inverse = _select(eig, dt, mag_floor, rank, is_real)
-    if isinstance(operator, KernelOperatorFit):
-        x, y, mask = operator.x, operator.y, operator.mask
-        beta, alpha = real_matmul(operator.U, p), real_matmul(operator.V, q * inverse)
+    if isinstance(fit, KernelOperatorFit):
+        x, y, mask = fit.x, fit.y, fit.mask
+        beta, alpha = real_matmul(fit.U, p), real_matmul(fit.V, q * inverse)
         norms = gram_norm(gram(x, x), beta) * gram_norm(gram(y, y), alpha)
         condition = _largest(norms / jnp.sum(mask, dtype=norms.dtype), weight != 0)
         return KernelAtoms(lam, beta, alpha, x, y, weight, mask, condition)
-    if isinstance(operator, LinearOperatorFit):
-        p, q = real_matmul(operator.V, p), real_matmul(operator.W, q * inverse)
+    if isinstance(fit, LinearOperatorFit):
+        p, q = real_matmul(fit.V, p), real_matmul(fit.W, q * inverse)
     condition = _largest(safe_norm(p, 0) * safe_norm(q, 0), weight != 0)
     return SpectralAtoms(lam, p, q, weight, condition)
 
@@ -213,7 +221,11 @@ def biorthonormalize(
     >>> (unit.left.conj().T @ unit.right).real.tolist(), float(unit.condition)
     ([[1.0, 0.0], [0.0, 1.0]], 1.0)
     """
-    gram = check_atoms("atoms", atoms, kernel)
+    return _biorthonormalize(atoms, check_atoms("atoms", atoms, kernel))
+
+
+@jax.jit
+def _biorthonormalize(atoms, gram):
     unit: Any = clear_padding(atoms)
     live = live_atoms(unit)
     if isinstance(atoms, KernelAtoms):

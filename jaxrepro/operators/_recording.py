@@ -103,7 +103,7 @@ def warn_of_spacings(spacing):
             f"windows span different times: stride * dt is {spacing[low]:.4g} in "
             f"trajectories[{low}] and {spacing[high]:.4g} in trajectories[{high}]; "
             "give a stride for each recording, or resample",
-            stacklevel=3,
+            stacklevel=4,  # the caller of the public function
         )
 
 

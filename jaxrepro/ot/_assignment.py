@@ -241,6 +241,11 @@ def softmax_assignment(
     """
     _check_tokens(tokens, prototypes, metric, a)
     check_penalties(eps=eps)
+    return _softmax_assignment(tokens, prototypes, eps, a, metric)
+
+
+@partial(jax.jit, static_argnames="metric")
+def _softmax_assignment(tokens, prototypes, eps, a, metric):
     tokens, prototypes, a = promote_floating(tokens, prototypes, a)
     eps = jnp.asarray(eps, tokens.dtype)
     if a is None:

@@ -1,5 +1,6 @@
 """A regularisation in the scale of the cost."""
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
@@ -59,6 +60,11 @@ def scale_eps(
     check_static(cost, a, b)
     check_shape("rel", rel, ())
     check_interval("rel", rel, 0, closed="neither")
+    return _scale_eps(cost, a, b, rel)
+
+
+@jax.jit
+def _scale_eps(cost, a, b, rel):
     cost, a, b = promote_floating(cost, a, b)
     a, b = fill_weights(cost, a, b)
     rel = jnp.asarray(rel, cost.dtype)

@@ -3,6 +3,7 @@
 from ._case import Case as Case
 from ._contract import ContractError as ContractError, check_contract as check_contract
 from ._flops import FlopCount as FlopCount, count_flops as count_flops
+from ._inputs import numpy_generator as numpy_generator
 from ._registry import (
     contract_gaps as contract_gaps,
     public_functions as public_functions,
@@ -22,6 +23,7 @@ __all__ = [
     "check_contract",
     "contract_gaps",
     "count_flops",
+    "numpy_generator",
     "public_functions",
     "selftest",
 ]

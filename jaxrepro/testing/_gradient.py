@@ -39,22 +39,30 @@ def check_grad(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     if not point:
         return "no float argument to differentiate; set differentiable=False"
 
-    @jax.jit
-    def fn(*point):
+    def at(point):
         given = iter(point)
-        leaves = [_joined(next(given)) if m else x for x, m in zip(first.leaves, moved)]
-        output = jax.tree.leaves(_selected(case, first.call(leaves)))
-        with promotion(case):
-            return [_finite(p) for x in output if is_inexact(x) for p in _parts(x)]
+        return [_joined(next(given)) if m else x for x, m in zip(first.leaves, moved)]
 
-    value = fn(*point)
+    def real(output):
+        leaves = jax.tree.leaves(_selected(case, output))
+        with promotion(case):
+            return [_finite(p) for x in leaves if is_inexact(x) for p in _parts(x)]
+
+    # The first is the program of the jit check, compiled already.
+    call, select = jax.jit(first.call), jax.jit(real)
+    value = select(call(at(point)))
     if not value:
         return "no float output to differentiate; set differentiable=False"
     rng = np.random.default_rng(0)
     tangent = jax.tree.map(lambda x: rng.normal(size=x.shape), point)
     cotangent = jax.tree.map(lambda x: rng.normal(size=x.shape), value)
-    forward = jax.jit(lambda *p: jax.jvp(fn, p, tangent)[1])(*point)
-    reverse = jax.jit(lambda *p: jax.vjp(fn, *p)[1](cotangent))(*point)
+
+    @jax.jit
+    def derivatives(point, tangent, cotangent):
+        push = jax.linearize(lambda *p: real(first.call(at(p))), *point)[1]
+        return push(*tangent), jax.linear_transpose(push, *point)(cotangent)
+
+    forward, reverse = derivatives(point, tangent, cotangent)
 
     names = [n for n, m in zip(first.names, moved) if m]
     for name, gradient in zip(names, reverse):
@@ -69,7 +77,7 @@ def check_grad(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     happened = None
     for step in (1e-5, 1e-4):
         above, below = (
-            fn(*jax.tree.map(lambda x, t, s=s: np.asarray(x) + s * t, point, tangent))
+            select(call(at(jax.tree.map(lambda x, t, s=s: x + s * t, point, tangent))))
             for s in (step, -step)
         )
         slope = [np.subtract(a, b) / (2 * step) for a, b in zip(above, below)]

@@ -10,6 +10,32 @@ import numpy as np
 from ._case import Case
 
 
+def numpy_generator(key: jax.Array) -> np.random.Generator:
+    """NumPy's random generator, seeded by a key.
+
+    For the arguments of a :class:`Case`: drawing them with :mod:`jax.random` would
+    compile a small program for every shape, often more work than the check itself.
+
+    Parameters
+    ----------
+    key : key array of shape ()
+        Typed random key.
+
+    Returns
+    -------
+    numpy.random.Generator
+        A new generator; equal keys give equal draws.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from jaxrepro.testing import numpy_generator
+    >>> numpy_generator(jax.random.key(0)).normal(size=(2, 3)).shape
+    (2, 3)
+    """
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)))
+
+
 class Inputs(NamedTuple):
     """The array leaves of all arguments, and how to call the function with them.
 

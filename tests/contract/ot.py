@@ -2,46 +2,55 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrepro import ot
-from jaxrepro.testing import Case
+from jaxrepro.testing import Case, numpy_generator
 
 
-def square_cost(key, dtype):
-    return (jax.random.uniform(key, (4, 4), dtype),)
+def uniform(*shape):
+    return lambda key, dtype: (numpy_generator(key).uniform(size=shape).astype(dtype),)
+
+
+def normal(*shapes):
+    def make_args(key, dtype):
+        rng = numpy_generator(key)
+        return tuple(rng.normal(size=shape).astype(dtype) for shape in shapes)
+
+    return make_args
+
+
+def weights(rng, dtype):
+    return tuple(rng.dirichlet(np.full(n, 3.0)).astype(dtype) for n in (4, 5))
 
 
 def weighted(key, dtype):
-    c, a, b = jax.random.split(key, 3)
-    return (
-        jax.random.uniform(c, (4, 5), dtype),
-        jax.nn.softmax(jax.random.normal(a, (4,), dtype)),
-        jax.nn.softmax(jax.random.normal(b, (5,), dtype)),
-    )
+    rng = numpy_generator(key)
+    return (rng.uniform(size=(4, 5)).astype(dtype), *weights(rng, dtype))
 
 
 def padded(key, dtype):
     cost, a, b = weighted(key, dtype)
-    cost = cost.at[1].set(jax.numpy.nan)
-    return cost, a.at[1].set(0.0) / (1 - a[1]), b
+    cost[1], a[1] = np.nan, 0
+    return cost, a / a.sum(), b
+
+
+def inner_cost(rng, n):
+    x = rng.normal(size=(n, 2))
+    return np.sum((x[:, None] - x[None]) ** 2, -1)
 
 
 def three_costs(key, dtype):
+    rng = numpy_generator(key)
+    inner = (inner_cost(rng, n).astype(dtype) for n in (4, 5))
     cost, a, b = weighted(key, dtype)
-    points = jax.random.normal(key, (5, 2), dtype)
-    inner = jnp.sum((points[:, None] - points[None]) ** 2, -1)
-    return cost, inner[:4, :4], inner, a, b
+    return cost, *inner, a, b
 
 
 def points(key, dtype):
-    x, y, w = jax.random.split(key, 3)
-    _, a, b = weighted(w, dtype)
-    return (
-        jax.random.uniform(x, (4, 2), dtype),
-        jax.random.uniform(y, (5, 2), dtype),
-        a,
-        b,
-    )
+    rng = numpy_generator(key)
+    x, y = (rng.uniform(size=(n, 2)).astype(dtype) for n in (4, 5))
+    return x, y, *weights(rng, dtype)
 
 
 def keyed_points(key, dtype):
@@ -54,12 +63,13 @@ def tokens(key, dtype):
 
 def two_spaces(key, dtype):
     _, inner, other, a, b = three_costs(key, dtype)
-    return jnp.sqrt(1 + inner), jnp.sqrt(1 + other), a, b
+    return np.sqrt(1 + inner), np.sqrt(1 + other), a, b
 
 
 def a_plan(key, dtype):
-    plan = jax.random.uniform(key, (4, 3), dtype)
-    return (plan.at[:, 1].set(0),)
+    (plan,) = uniform(4, 3)(key, dtype)
+    plan[:, 1] = 0
+    return (plan,)
 
 
 @jax.jit
@@ -88,7 +98,7 @@ CASES = [
     ),
     Case(
         ot.emd,
-        square_cost,
+        uniform(4, 4),
         differentiable=("value",),
         name="emd[assignment]",
         **OPTAX,
@@ -122,15 +132,12 @@ CASES = [
     Case(ot.scale_eps, weighted, traced={"rel": 0.1}),
     Case(
         pairwise,
-        lambda key, dtype: (jax.random.normal(key, (5, 3), dtype),),
+        normal((5, 3)),
         name="pairwise",
     ),
     Case(
         pairwise_of_two,
-        lambda key, dtype: (
-            jax.random.normal(key, (3, 2), dtype),
-            jax.random.normal(key, (4, 2), dtype),
-        ),
+        normal((3, 2), (4, 2)),
         name="pairwise[two batches]",
     ),
     Case(
@@ -151,7 +158,7 @@ CASES = [
     Case(ot.prototype_usage, a_plan, edge=True),
     Case(
         ot.prototype_usage,
-        lambda key, dtype: (jax.random.uniform(key, (4, 3), dtype),),
+        uniform(4, 3),
         name="prototype_usage[all in use]",
     ),
     Case(

@@ -1,7 +1,8 @@
 """Every public function of every area keeps the contract.
 
 Cases come from the files beside this one, one an area, each with a list
-``CASES`` and a mapping ``EXEMPT`` from names to reasons.
+``CASES`` and a mapping ``EXEMPT`` from names to reasons. ``SLOW`` may name variants
+that repeat most of another case; they run with the other slow tests.
 """
 
 import functools
@@ -20,26 +21,28 @@ from jaxrepro.testing import check_contract, contract_gaps
 def contract(area):
     file = Path(__file__).with_name(f"{area}.py")
     if not file.exists():
-        return [], {}
+        return [], {}, ()
     found = runpy.run_path(str(file), run_name=f"contract_{area}")
-    return found["CASES"], found["EXEMPT"]
+    return found["CASES"], found["EXEMPT"], found.get("SLOW", ())
 
 
 def every_case():
     for area in jaxrepro._AREAS:
-        cases, _ = contract(area)
+        cases, _, slow = contract(area)
         labels = [case.label for case in cases]
         assert len(set(labels)) == len(labels), f"{area}: labels repeat in {labels}"
+        assert {case.function for case in cases} <= {
+            case.function for case in cases if case.label not in slow
+        }, f"{area}: a function has slow cases only"
         for case in cases:
-            yield pytest.param(case, id=f"{area}.{case.label}")
+            marks = pytest.mark.slow if case.label in slow else ()
+            yield pytest.param(case, id=f"{area}.{case.label}", marks=marks)
 
 
 @pytest.fixture(autouse=True)
-def _cheap_programs():
-    """A case compiles a dozen programs that no other case uses, and runs them once."""
-    jax.config.update("jax_disable_most_optimizations", True)
+def _bounded_memory():
+    """A case compiles a dozen programs that no other case uses."""
     yield
-    jax.config.update("jax_disable_most_optimizations", False)
     jax.clear_caches()
 
 
@@ -51,7 +54,7 @@ def test_contract(case):
 @pytest.mark.parametrize("area", jaxrepro._AREAS)
 def test_every_function_has_a_case(area):
     module = importlib.import_module(f"jaxrepro.{area}")
-    assert not contract_gaps(module, *contract(area))
+    assert not contract_gaps(module, *contract(area)[:2])
 
 
 def test_every_file_belongs_to_an_area():

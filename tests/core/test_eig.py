@@ -128,7 +128,7 @@ def test_second_derivative(x64):
 
     step = 1e-4
     want = (along(step) - 2 * along(0.0) + along(-step)) / step**2
-    np.testing.assert_allclose(jax.hessian(along)(0.0), want, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(jax.hessian(along))(0.0), want, rtol=1e-5)
 
 
 def test_repeated_eigenvalues_have_finite_derivatives(x64):

@@ -23,6 +23,7 @@ PAGES = [
 ]
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_run(page, tmp_path, plain_errors):
     assert blocks.run_page(page, tmp_path) == []

@@ -30,10 +30,13 @@ def systems(stable_matrices):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"p": 2, "scaling": (1.0, 0.2)}, {"convention": "pot", "kind": "geodesic"},
-     {"solver": "sinkhorn", "eps": 0.1, "n_iter": 50}],
+    [
+        {},
+        {"convention": "pot", "kind": "geodesic", "p": 2, "scaling": (1.0, 0.2)},
+        {"solver": "sinkhorn", "eps": 0.1, "n_iter": 50},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_equals_a_loop(systems, options):
     one, two = systems[:4], systems[4:]
     got = sgot_pairwise(stack(one), stack(two), eta=0.3, **options)

@@ -276,9 +276,9 @@ def test_metric_axioms(stable_matrices, kind):
         (False, {}),
         (True, {}),
         (True, {"p": 2, "kind": "subspace"}),
-        (True, {"kind": "geodesic"}),
-        (True, {"convention": "quad"}),
-        (True, {"convention": "pot"}),
+        pytest.param(True, {"kind": "geodesic"}, marks=pytest.mark.slow),
+        pytest.param(True, {"convention": "quad"}, marks=pytest.mark.slow),
+        pytest.param(True, {"convention": "pot"}, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -373,7 +373,9 @@ def test_scale_of_a_pair_does_not_matter(stable_matrices):
     np.testing.assert_allclose(sgot(scaled, two, eta=0.3), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["projector", "martin"])
+@pytest.mark.parametrize(
+    "kind", ["projector", pytest.param("martin", marks=pytest.mark.slow)]
+)
 def test_padded_atoms_do_not_matter(stable_matrices, kind):
     one, two = (spectral_atoms(a, 0.5) for a in stable_matrices(2, 4))
 

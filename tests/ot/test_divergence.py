@@ -94,7 +94,7 @@ def test_symmetric_update_needs_few_steps(x64):
     assert abs(value(30) - (cross(30) - cross(5000))) < 1e-12
 
 
-@pytest.mark.parametrize("rho", [math.inf, 0.5])
+@pytest.mark.parametrize("rho", [0.5, pytest.param(math.inf, marks=pytest.mark.slow)])
 def test_gradients(x64, rho):
     x, y, a, b = clouds(4, 4, 3)
 

@@ -29,7 +29,7 @@ def plan(result):
 def test_factors_make_a_plan_that_improves_with_rank(x64):
     x, y = clouds(0)
     values = []
-    for rank in (1, 4, 10):
+    for rank in (1, 3, 10):
         result = ot.low_rank_sinkhorn(
             jax.random.key(0), x, y, eps=0.0, rank=rank, **FAST
         )

@@ -38,8 +38,8 @@ def test_equals_the_dense_problem(x64, cost, block):
     assert result.converged
     assert result.error < 1e-12
     if block == 8:
-        got = jax.grad(lambda *p: solve(*p).reg_value, range(5))(*args)
-        want = jax.grad(lambda *p: dense(*p, cost).reg_value, range(5))(*args)
+        got = jax.jit(jax.grad(lambda *p: solve(*p).reg_value, range(5)))(*args)
+        want = jax.jit(jax.grad(lambda *p: dense(*p, cost).reg_value, range(5)))(*args)
         for g, w in zip(got, want):
             np.testing.assert_allclose(g, w, atol=1e-11)
 
