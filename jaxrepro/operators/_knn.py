@@ -77,9 +77,9 @@ def monte_carlo_cv(
     labels : int array of shape (n,)
         Class of each item.
     train_frac : float, default 0.7
-        Share of each class that is used for training, in (0, 1). Each class of
-        at least two items has at least one on both sides; a class of one item is
-        training only.
+        Share of each class that is used for training, in (0, 1), rounded to whole
+        items, half upwards. Each class of at least two items has at least one on
+        both sides; a class of one item is training only.
     n_splits : int, default 10
         Number of splits.
     k : int, default 1

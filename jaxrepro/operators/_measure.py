@@ -26,8 +26,8 @@ class SpectralAtoms(NamedTuple):
         Mass of each atom; an atom of weight exactly 0 is padding, whatever its
         other fields hold. None means that all have the same mass.
     condition : array of shape () or None
-        :math:`\max_i |r_i||l_i|`, 1 for a normal operator; very large where the
-        operator is nearly defective and its atoms mean little.
+        :math:`\max_i |r_i||l_i|` over live atoms, 1 for a normal operator; very
+        large where the operator is nearly defective and its atoms mean little.
     """
 
     lam: Complex[Array, " r"]
@@ -59,7 +59,7 @@ class KernelAtoms(NamedTuple):
     mask : bool array of shape (n,) or None
         Which samples are live; None means all.
     condition : array of shape () or None
-        :math:`\max_i \|r_i\|\|l_i\|`.
+        :math:`\max_i \|r_i\|\|l_i\|` over live atoms.
     """
 
     lam: Complex[Array, " r"]

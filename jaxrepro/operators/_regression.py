@@ -171,8 +171,9 @@ def principal_component_regression(
     -----
     Cost :math:`O(n d^2 + d^3)`, with a kernel :math:`O(n^3)` time and
     :math:`O(n^2)` memory. Differentiable wherever the eigenvalues number
-    ``rank`` and ``rank + 1`` differ. The estimator is the paper's; its
-    derivative is ours.
+    ``rank`` and ``rank + 1`` differ. The estimator with ``gamma=0`` is the paper's;
+    that a positive ``gamma`` is added to the eigenvalues kept is ours, as in ridge
+    regression, and so is the derivative.
 
     References
     ----------

@@ -61,7 +61,8 @@ def sgot(
     ----------
     atoms1, atoms2 : SpectralAtoms or KernelAtoms
         The two operators, from :func:`spectral_atoms`. Weights must have equal
-        sums; None means equal weights.
+        sums, which are not normalised: the cost grows with them. None means equal
+        weights of the other's sum, or of sum 1.
     eta : float
         Share :math:`\eta \in [0, 1]` of the eigenvalues. 1 compares eigenvalues
         only (:func:`sot`), 0 subspaces only (:func:`got`): these two limits are

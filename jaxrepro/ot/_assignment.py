@@ -99,9 +99,11 @@ def balanced_assignment(
     eps : float, default 0.05
         Entropic regularisation :math:`\varepsilon > 0`, in the unit of the cost.
     a : array of shape (N,), optional
-        Weights of the tokens, 0 for padding; None stands for 1/N each.
+        Weights of the tokens, 0 for padding; None stands for uniform ones of the
+        mass of ``b``, so for 1/N each if that is None as well.
     b : array of shape (K,), optional
-        Shares of the prototypes; None stands for 1/K each.
+        Shares of the prototypes; None stands for uniform ones of the mass of
+        ``a``.
     tau : float, default inf
         Penalty :math:`\tau \mathrm{KL}` of both marginals in place of the
         constraints, if finite.

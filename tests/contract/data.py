@@ -65,6 +65,8 @@ CASES = [
     ),
     Case(data.square_wave, frequency, static={"n_terms": 3}),
 ]
+SLOW = {"make_linear_system[initial]", "make_oscillator[amplitudes and phases]"}
+
 EXEMPT = {
     "load_basic_motions": "reads files on the host and returns NumPy arrays",
     "read_ts": "reads a file on the host and returns NumPy arrays",

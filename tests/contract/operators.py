@@ -414,9 +414,12 @@ CASES = [*RECORDINGS, *DISTANCES]
 SLOW = {
     "biorthonormalize[kernel]",
     "ground_cost[kernel]",
+    "ground_cost[pot]",
     "ground_cost[quad]",
-    "sgot[kernel]",
+    "operator_norm_distance[kernel]",
+    "sgot[sinkhorn]",
     "sgot[weighted, padded]",
+    "sgot_pairwise[kernel]",
     "sgot_from_trajectory[kernel]",
     "spectral_atoms[cut]",
 }

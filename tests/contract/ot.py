@@ -187,6 +187,8 @@ CASES = [
     ),
 ]
 
+SLOW = {"balanced_assignment[unrolled]", "sinkhorn[unbalanced]"}
+
 EXEMPT = {
     "check_problem": "looks at concrete values on the host and returns nothing",
 }

@@ -143,7 +143,10 @@ def test_fields(fn, static):
 
 
 @pytest.mark.parametrize(("fn", "static"), ESTIMATORS)
-@pytest.mark.parametrize(("gamma", "gamma_rel"), [(0.0, False), (0.01, True)])
+@pytest.mark.parametrize(
+    ("gamma", "gamma_rel"),
+    [(0.01, True), pytest.param(0.0, False, marks=pytest.mark.slow)],
+)
 def test_masked_rows_are_as_good_as_absent(fn, static, gamma, gamma_rel):
     x, y = pairs()
     mask = np.arange(14) % 3 != 0

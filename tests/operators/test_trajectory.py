@@ -67,7 +67,9 @@ def test_atoms_equal_the_steps_one_by_one(kernel):
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("kernel", [None, GaussianKernel(3.0)])
+@pytest.mark.parametrize(
+    "kernel", [None, pytest.param(GaussianKernel(3.0), marks=pytest.mark.slow)]
+)
 def test_matrix_equals_a_loop_over_pairs(kernel):
     # Unequal lengths: the matrix pads, the loop does not.
     recordings, dts = some_recordings(), [0.02, 0.021, 0.019]
@@ -164,6 +166,7 @@ def test_under_jit_and_in_blocks(monkeypatch):
     np.testing.assert_allclose(compute(recordings, 0.02, 0.3), want, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_derivative_from_the_recording_to_the_distance():
     a, b, _ = some_recordings()

@@ -60,6 +60,18 @@ def test_objective_and_stationarity(x64, fused):
     np.testing.assert_allclose(slope, 0, atol=1e-10)
 
 
+def test_a_plan_with_wrong_marginals_has_not_converged(x64):
+    # Stationary under the outer steps, but the inner ones are too few.
+    rng = np.random.default_rng(308)
+    cost_x, cost_y = (inner(rng.normal(size=(n, 2))) for n in (5, 4))
+    a, b = (rng.dirichlet(3 * np.ones(n)) for n in (5, 4))
+    result = ot.gromov_wasserstein(cost_x, cost_y, a, b, eps=0.1, n_iter=50)
+    violation = np.abs(result.plan.sum(0) - b).max()
+    assert violation > 5e-3
+    assert result.error >= violation
+    assert not result.converged
+
+
 def test_gradients(x64):
     cost_x, cost_y, a, b = spaces(1, 4, 3)
     features = np.random.default_rng(1).random((4, 3))

@@ -170,7 +170,13 @@ def fields(rho, reference):
     return fn
 
 
-@pytest.mark.parametrize(("rho", "reference"), COMBINATIONS)
+@pytest.mark.parametrize(
+    ("rho", "reference"),
+    [
+        *COMBINATIONS[:4:3],
+        *(pytest.param(*COMBINATIONS[k], marks=pytest.mark.slow) for k in (1, 2, 4)),
+    ],
+)
 def test_gradients_of_all_fields(x64, rho, reference):
     cost, a, b = random_problem(3)
     args = (cost, a, b, 0.1, 0.4, 0.2)
