@@ -36,8 +36,9 @@ def classical_mds(
     array of shape (n, k)
         Centred coordinates :math:`X`, the axis of largest variance first. An
         axis whose eigenvalue is not positive (distances that are not Euclidean)
-        is 0; one that is 0 up to rounding holds its square root. The entry of largest modulus of each axis is positive, so that the
-        picture does not flip between machines.
+        is 0; one that is 0 up to rounding holds its square root. The entry of
+        largest modulus of each axis is positive, so that the picture does not flip
+        between machines.
 
     Raises
     ------
