@@ -64,6 +64,9 @@ CALLS = {
         partial(op.operator_norm_distance, kernel=_KERNEL),
         (_KERNEL_FIT, _KERNEL_FIT),
     ),
+    "operator_barycenter": (partial(op.operator_barycenter, eta=0.2), (_SYSTEMS,)),
+    "measure_barycenter": (partial(op.measure_barycenter, eta=0.2), (_SYSTEMS,)),
+    "dsa": (op.dsa, (_KEY, array(16, 16), array(16, 16))),
     "monte_carlo_cv": (
         op.monte_carlo_cv,
         (_KEY, array(100, 100), array(100, dtype=jnp.int32)),

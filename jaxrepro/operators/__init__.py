@@ -13,7 +13,13 @@ from ._atoms import (
     biorthonormalize as biorthonormalize,
     spectral_atoms as spectral_atoms,
 )
+from ._barycenter import (
+    BarycenterResult as BarycenterResult,
+    operator_barycenter as operator_barycenter,
+)
 from ._distance_matrix import distance_matrix as distance_matrix
+from ._dsa import DSAResult as DSAResult, dsa as dsa
+from ._eigenvalue_distance import spectral_w2 as spectral_w2
 from ._embedding import (
     SnapshotPairs as SnapshotPairs,
     delay_embed as delay_embed,
@@ -25,6 +31,10 @@ from ._fit import (
 )
 from ._ground_cost import ground_cost as ground_cost
 from ._hilbert_schmidt import hs_distance as hs_distance
+from ._interpolate import (
+    interpolate as interpolate,
+    operator_from_atoms as operator_from_atoms,
+)
 from ._kernels import (
     GaussianKernel as GaussianKernel,
     LinearKernel as LinearKernel,
@@ -37,6 +47,11 @@ from ._martin import MartinResult as MartinResult, martin_distance as martin_dis
 from ._mds import (
     classical_mds as classical_mds,
     distance_correlation as distance_correlation,
+)
+from ._measure_barycenter import measure_barycenter as measure_barycenter
+from ._observability import (
+    binet_cauchy_trace as binet_cauchy_trace,
+    observability_angles as observability_angles,
 )
 from ._operator_norm import operator_norm_distance as operator_norm_distance
 from ._overlap import overlap as overlap
@@ -59,6 +74,8 @@ from ._trajectory import (
 )
 
 __all__ = [
+    "BarycenterResult",
+    "DSAResult",
     "GaussianKernel",
     "KernelAtoms",
     "KernelOperatorFit",
@@ -69,20 +86,27 @@ __all__ = [
     "PolynomialKernel",
     "SnapshotPairs",
     "SpectralAtoms",
+    "binet_cauchy_trace",
     "biorthonormalize",
     "classical_mds",
     "delay_embed",
     "distance_correlation",
     "distance_matrix",
+    "dsa",
     "eta_heuristic",
     "got",
     "ground_cost",
     "hs_distance",
+    "interpolate",
     "knn_predict",
     "load_atoms",
     "martin_distance",
+    "measure_barycenter",
     "median_lengthscale",
     "monte_carlo_cv",
+    "observability_angles",
+    "operator_barycenter",
+    "operator_from_atoms",
     "operator_norm_distance",
     "overlap",
     "principal_component_regression",
@@ -96,4 +120,5 @@ __all__ = [
     "snapshot_pairs",
     "sot",
     "spectral_atoms",
+    "spectral_w2",
 ]

@@ -10,6 +10,7 @@ KERNEL = op.GaussianKernel(1.5)
 # The eigenproblem of a general matrix has no kernel on TPUs; the docstrings of these
 # functions say how to run them there.
 EIG = ("cuda",)
+ADAM = {"strict": False, "reason": "optax.adam promotes its step count"}
 
 
 def real(rng, shape, dtype):
@@ -409,7 +410,100 @@ DISTANCES = [
     Case(op.distance_correlation, two(distances)),
 ]
 
-CASES = [*RECORDINGS, *DISTANCES]
+
+def state_space(key, dtype, d=3, q=2):
+    """Two stable models, each with an initial state."""
+    rng = numpy_generator(key)
+    models = []
+    for _ in range(2):
+        a = rng.normal(size=(d, d))
+        a = 0.7 * a / np.abs(np.linalg.eigvals(a)).max()
+        models.append((a.astype(dtype), real(rng, (q, d), dtype), real(rng, d, dtype)))
+    return models
+
+
+def mean_of_two(key, dtype):
+    """Two real operators with two real eigenvalues and a pair, and their weights."""
+    rng = numpy_generator(key)
+    dtype_of_atoms = np.result_type(dtype, np.complex64)
+    systems = []
+    for _ in range(2):
+        values, right = np.linalg.eig(matrix(rng, np.float64))
+        left = np.linalg.inv(right).conj().T
+        lam = np.log(values.astype(complex))
+        systems.append([z.astype(dtype_of_atoms) for z in (lam, right, left)])
+    weight = np.full((2, 4), 0.25, dtype)
+    batch = op.SpectralAtoms(*(np.stack(field) for field in zip(*systems)), weight)
+    return batch, np.asarray([0.3, 0.7], dtype)
+
+
+def on_the_way(batch, ts):
+    first, second = (op.SpectralAtoms(*(x[k] for x in batch[:4])) for k in (0, 1))
+    return op.interpolate(first, second, ts, eta=0.3, n_iter=3)
+
+
+MEANS = [
+    Case(
+        op.operator_barycenter,
+        mean_of_two,
+        {"n_iter": 3},
+        traced={"eta": 0.3, "lr": 0.03},
+        differentiable=False,
+        tol32=2e-3,
+        **ADAM,
+    ),
+    Case(
+        op.measure_barycenter,
+        mean_of_two,
+        {"n_iter": 3},
+        traced={"eta": 0.3},
+        differentiable=False,
+        tol32=2e-3,
+    ),
+    Case(
+        on_the_way,
+        mean_of_two,
+        name="interpolate",
+        differentiable=False,
+        tol32=2e-3,
+        **ADAM,
+    ),
+    Case(
+        op.operator_from_atoms,
+        lambda key, dtype: (
+            spectral(numpy_generator(key), dtype),
+            np.asarray(0.3, dtype),
+        ),
+    ),
+    Case(
+        op.observability_angles,
+        lambda key, dtype: tuple(x for m in state_space(key, dtype) for x in m[:2]),
+        tol32=2e-3,
+    ),
+    Case(
+        op.binet_cauchy_trace,
+        lambda key, dtype: tuple(x for m in state_space(key, dtype) for x in m),
+        traced={"discount": 0.3},
+    ),
+    Case(
+        op.spectral_w2,
+        # Of unequal number: the assignment of equal ones promotes integers.
+        lambda key, dtype: tuple(
+            complex_(numpy_generator(key), n, dtype) for n in (3, 4)
+        ),
+    ),
+    Case(
+        op.dsa,
+        lambda key, dtype: (key, *real(numpy_generator(key), (2, 3, 3), dtype)),
+        {"n_starts": 2, "n_iter": 3},
+        traced={"lr": 0.05},
+        differentiable=False,
+        key_argument=0,
+        **ADAM,
+    ),
+]
+
+CASES = [*RECORDINGS, *DISTANCES, *MEANS]
 
 SLOW = {
     "biorthonormalize[kernel]",
