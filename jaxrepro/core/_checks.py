@@ -81,6 +81,43 @@ def promote_floating(*arrays):
     return cast(tuple[jax.Array, ...], result)  # None only for None
 
 
+def check_real(name: str, x) -> None:
+    """Raise unless ``x`` holds real numbers, none of them masked.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    x : array_like
+        The argument.
+
+    Raises
+    ------
+    TypeError
+        If the entries are complex or no numbers at all, or a NumPy masked array
+        has masked ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from jaxrepro.core import check_real
+    >>> check_real("cost", [[1, 2.5]])
+    >>> check_real("cost", np.ones((2, 2), complex))
+    Traceback (most recent call last):
+    ...
+    TypeError: cost: expected real numbers; got dtype complex128
+    """
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        dtype = np.asarray(x).dtype
+    kinds = (jnp.floating, jnp.integer, jnp.bool_)
+    if not any(jnp.issubdtype(dtype, kind) for kind in kinds):
+        got = f"dtype {dtype}" if np.shape(x) else repr(x)
+        raise TypeError(f"{name}: expected real numbers; got {got}")
+    if np.ma.is_masked(x):
+        raise TypeError(f"{name}: expected real numbers; got masked entries")
+
+
 def check_shape(name: str, x, shape: Sequence[int | str | None]) -> None:
     """Raise unless the shape of ``x`` matches a pattern.
 
@@ -264,6 +301,8 @@ def check_interval(
 
     Raises
     ------
+    TypeError
+        If ``value`` is no real number.
     ValueError
         If a value lies outside the interval or is NaN, or ``closed`` is unknown.
 
@@ -277,6 +316,7 @@ def check_interval(
     ValueError: eps: expected a value in (0, inf]; got 0.0
     """
     check_choice("closed", closed, ("both", "left", "right", "neither"))
+    check_real(name, value)
     if not is_concrete(value):
         return
     v = np.asarray(value)

@@ -126,6 +126,9 @@ def _eig_jvp(primals, tangents):
     matrix, gap_tol = primals
     d_matrix, _ = tangents
     values, right, left = _eig(matrix, gap_tol)
+    # A defective matrix has no left vectors; what masks its modes masks the NaN of
+    # their values, but not that of a derivative.
+    left = jnp.where(jnp.all(jnp.isfinite(left)), left, 0)
     m = matmul(left.conj().T, matmul(d_matrix.astype(right.dtype), right))
     gap = values[None, :] - values[:, None]
     close = jnp.abs(gap) <= gap_tol

@@ -96,10 +96,12 @@ def _eigh_jvp(primals, tangents):
     d_matrix, _ = tangents
     values, vectors = _eigh(matrix, gap_tol)
     m = matmul(vectors.conj().T, matmul(d_matrix, vectors))
-    gap = values[None, :] - values[:, None]
-    damping = (gap_tol * jnp.max(jnp.abs(values))) ** 2
-    denominator = gap**2 + damping
+    # In units of the largest eigenvalue, so that no square over- or underflows.
+    size = jnp.max(jnp.abs(values))
+    size = jnp.where(size > 0, size, 1)
+    gap = (values[None, :] - values[:, None]) / size
+    denominator = gap**2 + gap_tol**2
     zero = denominator == 0
-    f = jnp.where(zero, 0, gap / jnp.where(zero, 1, denominator))
+    f = jnp.where(zero, 0, gap / jnp.where(zero, 1, denominator)) / size
     tangent = jnp.diag(m).real, matmul(vectors, f.astype(m.dtype) * m)
     return (values, vectors), tangent

@@ -25,7 +25,12 @@ class MissingExtraError(ImportError):
     """
 
     def __init__(self, package: str, extra: str, needed_for: str):
+        self._arguments = package, extra, needed_for
         super().__init__(
             f"{needed_for} needs the package {package}. "
             f'Install it with: pip install "jaxrepro[{extra}]"'
         )
+
+    def __reduce__(self):
+        # By default an exception is made again from its message alone.
+        return type(self), self._arguments

@@ -20,7 +20,7 @@ from ..core import (
     promote_floating,
     safe_norm,
 )
-from ._fit import KernelOperatorFit, LinearOperatorFit
+from ._fit import KernelOperatorFit, LinearOperatorFit, check_fit
 from ._gram import gram_norm, real_matmul
 from ._measure import (
     KernelAtoms as KernelAtoms,
@@ -148,6 +148,7 @@ def spectral_atoms(
     check_interval("mag_floor", mag_floor, 0.0)
     fit = None
     if isinstance(operator, LinearOperatorFit | KernelOperatorFit):
+        check_fit("operator", operator)
         if isinstance(operator, KernelOperatorFit):
             check_kernel(kernel)
         fit, matrix = _small_matrix(operator, kernel)

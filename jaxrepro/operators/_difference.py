@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ..core import check_interval, check_shape, matmul, promote_floating
-from ._fit import KernelOperatorFit, LinearOperatorFit
+from ._fit import KernelOperatorFit, LinearOperatorFit, check_fit
 from ._gram import real_matmul
 from ._measure import (
     KernelAtoms,
@@ -71,6 +71,8 @@ def difference_grams(operator1, operator2, dt, dt2, kernel):
 
 def _factors(name, operator, dt_name, dt, kernel):
     """Factors ``A, B`` of ``T = A B^*``; with a kernel they are coefficients."""
+    if isinstance(operator, LinearOperatorFit | KernelOperatorFit):
+        check_fit(name, operator)
     if isinstance(operator, LinearOperatorFit):
         v, w = promote_floating(operator.V, operator.W)
         return v, w, None, None

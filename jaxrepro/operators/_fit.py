@@ -2,7 +2,10 @@
 
 from typing import NamedTuple
 
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
+
+from ..core import check_shape
 
 
 class LinearOperatorFit(NamedTuple):
@@ -69,3 +72,17 @@ class KernelOperatorFit(NamedTuple):
     y: Float[Array, "n d"]
     mask: Bool[Array, " n"]
     singular_values: Float[Array, " r"]
+
+
+def check_fit(name: str, fit: LinearOperatorFit | KernelOperatorFit) -> None:
+    """Raise unless the fields of a fit have shapes that go together."""
+    if isinstance(fit, LinearOperatorFit):
+        check_shape(f"{name}.V", fit.V, ("d", "r"))
+        check_shape(f"{name}.W", fit.W, jnp.shape(fit.V))
+        return
+    check_shape(f"{name}.U", fit.U, ("n", "r"))
+    check_shape(f"{name}.V", fit.V, jnp.shape(fit.U))
+    n = jnp.shape(fit.U)[0]
+    check_shape(f"{name}.x", fit.x, (n, "d"))
+    check_shape(f"{name}.y", fit.y, jnp.shape(fit.x))
+    check_shape(f"{name}.mask", fit.mask, (n,))

@@ -13,6 +13,7 @@ from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_real,
     check_shape,
     matmul,
     promote_floating,
@@ -82,6 +83,8 @@ class PolynomialKernel(eqx.Module):
     ) -> Float[Array, "n m"]:
         """Kernel matrix of shape (n, m) between rows of ``x`` and of ``y``."""
         x, y = _points(x, y)
+        check_shape("scale", self.scale, ())
+        check_shape("offset", self.offset, ())
         scale = jnp.asarray(self.scale, dtype=x.dtype)
         offset = jnp.asarray(self.offset, dtype=x.dtype)
         return jax.lax.integer_pow(scale * matmul(x, y.T) + offset, self.degree)
@@ -279,10 +282,13 @@ def _points(x, y):
     """Both arguments of a kernel, checked and in one float dtype."""
     check_shape("x", x, ("n", "d"))
     check_shape("y", y, ("m", jnp.shape(x)[1]))
+    check_real("x", x)
+    check_real("y", y)
     return promote_floating(x, y)
 
 
 def _inverse_lengthscale(lengthscale, dtype):
+    check_shape("lengthscale", lengthscale, ())
     lengthscale = jnp.asarray(lengthscale, dtype=dtype)
     positive = lengthscale > 0
     return jnp.where(positive, 1 / jnp.where(positive, lengthscale, 1), jnp.nan)

@@ -132,9 +132,13 @@ def _labels(labels, n):
 @functools.partial(jax.jit, static_argnames="k")
 def _vote(distances, labels, k):
     distances = jnp.where(jnp.isnan(distances), jnp.inf, distances)
-    _, nearest = jax.lax.top_k(-distances, k)
+    closeness, nearest = jax.lax.top_k(-distances, k)
     voters = labels[nearest]
-    votes = jnp.sum(voters[:, :, None] == voters[:, None, :], axis=-1)
+    # Who is infinitely far does not vote, unless everybody is.
+    present = closeness > -jnp.inf
+    present |= ~jnp.any(present, axis=1, keepdims=True)
+    equal = voters[:, :, None] == voters[:, None, :]
+    votes = jnp.sum(equal & present[:, None, :] & present[:, :, None], axis=-1)
     most = votes == jnp.max(votes, axis=1, keepdims=True)
     return jnp.min(jnp.where(most, voters, jnp.iinfo(labels.dtype).max), axis=1)
 

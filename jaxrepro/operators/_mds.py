@@ -6,6 +6,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ..core import (
     check_integer,
     check_nonempty,
+    check_real,
     check_shape,
     paper,
     promote_floating,
@@ -128,6 +129,7 @@ def _square(**matrices):
         check_shape(name, matrix, ("n", "n"))
         check_shape(name, matrix, (len(matrix), len(matrix)))
         check_nonempty(name, matrix)
+        check_real(name, matrix)
     return promote_floating(*matrices.values())
 
 

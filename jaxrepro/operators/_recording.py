@@ -9,6 +9,7 @@ from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_real,
     is_concrete,
     promote_floating,
 )
@@ -21,6 +22,7 @@ def check_recording(name: str, x) -> None:
         hint = f"; for one channel pass {name}[:, None]" if len(shape) == 1 else ""
         raise ValueError(f"{name}: expected shape (T, d); got shape {shape}{hint}")
     check_nonempty(name, x)
+    check_real(name, x)
 
 
 def check_length(name, n_frames, n_windows, n_delays, stride) -> None:
@@ -59,9 +61,10 @@ def check_recordings(trajectories):
 
 def concrete_recording(name, x):
     """One recording, as a NumPy array unless it is traced, checked on the host."""
+    check_real(name, x)
     x = np.asarray(x) if is_concrete(x) else x
-    if not any(jnp.issubdtype(x.dtype, kind) for kind in (jnp.floating, jnp.integer)):
-        raise TypeError(f"{name}: expected real numbers; got dtype {x.dtype}")
+    if x.dtype.itemsize < 4 and jnp.issubdtype(x.dtype, jnp.floating):
+        raise TypeError(f"{name}: expected float32 or float64; got dtype {x.dtype}")
     check_recording(name, x)
     if is_concrete(x) and not np.all(np.isfinite(x)):
         bad = x.size - np.count_nonzero(np.isfinite(x))
@@ -85,6 +88,7 @@ def one_stride_each(stride, n):
 
 
 def one_step_each(dt, n, dtype):
+    check_real("dt", dt)
     dt = jnp.asarray(dt).astype(dtype)
     check_interval("dt", dt, 0.0, closed="neither")
     if dt.ndim == 0:

@@ -16,6 +16,7 @@ from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_real,
     check_shape,
     matmul,
     paper,
@@ -330,6 +331,8 @@ def _checked(x, y, gamma, mask, kernel):
     check_shape("x", x, ("n", "d"))
     check_nonempty("x", x)
     check_shape("y", y, jnp.shape(x))
+    check_real("x", x)
+    check_real("y", y)
     check_shape("gamma", gamma, ())
     check_interval("gamma", gamma, 0.0, closed="left")
     x, y = promote_floating(x, y)

@@ -1,7 +1,9 @@
 r"""The spectral-Grassmann optimal-transport distance and its two limits."""
 
+import functools
 from collections.abc import Callable, Sequence
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
@@ -334,6 +336,14 @@ def transport(cost, weights, eps, *, solver, n_iter):
     if solver == "exact":
         result = ot.emd(cost, *weights)
         return result.value, result.plan
+    return _entropic_transport(cost, weights, eps, n_iter=n_iter)
+
+
+@functools.partial(jax.jit, static_argnames="n_iter")
+def _entropic_transport(cost, weights, eps, *, n_iter):
+    # Under jit, since the regularisation comes from values that may be NaN.
     eps = ot.scale_eps(cost, *weights, rel=eps)
+    # At cost 0 every plan is optimal, with any regularisation.
+    eps = jnp.where(eps == 0, 1, eps)
     plan = ot.sinkhorn_plan(cost, *weights, eps=eps, n_iter=n_iter)
     return jnp.sum(cost * plan), plan

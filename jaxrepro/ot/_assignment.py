@@ -13,6 +13,7 @@ from ..core import (
     check_choice,
     check_integer,
     check_nonempty,
+    check_real,
     check_shape,
     matmul,
     paper,
@@ -156,7 +157,8 @@ def balanced_assignment(
     _check_tokens(tokens, prototypes, metric, a)
     if b is not None:
         check_shape("b", b, jnp.shape(prototypes)[:1])
-    check_integer("n_iter", n_iter)
+        check_real("b", b)
+    n_iter = check_integer("n_iter", n_iter)
     check_choice("diff", diff, ("implicit", "unroll", "none"))
     check_penalties(eps=eps, tau=tau)
     return _balanced_assignment(
@@ -289,6 +291,7 @@ def prototype_usage(plan: Real[ArrayLike, "N K"]) -> PrototypeUsage:
     """
     check_shape("plan", plan, ("N", "K"))
     check_nonempty("plan", plan)
+    check_real("plan", plan)
     (plan,) = promote_floating(plan)
     mass = jnp.sum(plan, axis=0)
     mass = mass / jnp.sum(mass)
@@ -300,11 +303,13 @@ def prototype_usage(plan: Real[ArrayLike, "N K"]) -> PrototypeUsage:
 def _check_tokens(tokens, prototypes, metric, a):
     check_shape("tokens", tokens, ("N", "d"))
     check_shape("prototypes", prototypes, ("K", jnp.shape(tokens)[1]))
-    check_nonempty("tokens", tokens)
-    check_nonempty("prototypes", prototypes)
+    for name, points in (("tokens", tokens), ("prototypes", prototypes)):
+        check_nonempty(name, points)
+        check_real(name, points)
     check_choice("metric", metric, _METRICS)
     if a is not None:
         check_shape("a", a, jnp.shape(tokens)[:1])
+        check_real("a", a)
 
 
 def _assignment_cost(tokens, prototypes, metric):

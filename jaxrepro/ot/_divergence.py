@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..core import check_integer, check_shape, paper, promote_floating
+from ..core import check_integer, check_real, check_shape, paper, promote_floating
 from ._entropic import dual_value, entropic_problem, solve_potentials
 from ._problem import check_static, fill_weights
 from ._sinkhorn import check_penalties, check_tolerance, is_relaxed, sinkhorn
@@ -103,9 +103,10 @@ def sinkhorn_divergence(
     """
     check_static(cost_ab, a, b)
     n, m = jnp.shape(cost_ab)
-    check_shape("cost_aa", cost_aa, (n, n))
-    check_shape("cost_bb", cost_bb, (m, m))
-    check_integer("n_iter", n_iter)
+    for name, cost, size in (("cost_aa", cost_aa, n), ("cost_bb", cost_bb, m)):
+        check_shape(name, cost, (size, size))
+        check_real(name, cost)
+    n_iter = check_integer("n_iter", n_iter)
     check_penalties(eps=eps, rho=rho)
     check_tolerance(tol)
     return _sinkhorn_divergence(

@@ -75,9 +75,11 @@ def emd(
     Notes
     -----
     The simplex works on the cuts of a spanning tree, kept as bitsets; the
-    result is exact up to the rounding of sums. Time :math:`O(nm)` for each arc of
-    the first tree and for each pivot (on random problems 7 pivots at 10 x 10, 21
-    at 20 x 20, about 300 at 128 x 128); memory :math:`O(nm)`. Made for
+    result is exact up to the rounding of sums (in float32 each flow is a difference
+    of sums and off by about 1e-7 of the total mass, which drowns lighter atoms; the
+    plan then lacks up to 1e-5 of its mass at 200 x 200). Time :math:`O(nm)` for each
+    arc of the first tree and for each pivot (on random problems 7 pivots at 10 x 10,
+    21 at 20 x 20, about 300 at 128 x 128); memory :math:`O(nm)`. Made for
     **many small problems**: ``jax.vmap(emd)`` over 2500 problems of 10 x 10 runs
     in chunks that stay in cache. Beyond 32 atoms a side prefer
     :func:`sinkhorn`, or ``method="host"`` for a single problem.
@@ -198,12 +200,13 @@ def wasserstein(
     Returns
     -------
     array of shape ()
-        The distance; its derivative is 0, not infinite, where it is 0.
+        The distance; its derivative is 0, not infinite, where it is 0. NaN where
+        the value is negative, which no power of a distance gives.
 
     Raises
     ------
     ValueError
-        As :func:`emd`, and if a concrete ``p`` is below 1.
+        As :func:`emd`, and if a concrete ``p`` is below 1 or infinite.
 
     Examples
     --------
@@ -214,11 +217,11 @@ def wasserstein(
     3.0
     """
     check_shape("p", p, ())
-    check_interval("p", p, 1.0)
+    check_interval("p", p, 1.0, closed="left")
     value = emd_value(cost, a, b, method=method)
     p = jnp.asarray(p, value.dtype)
-    p = jnp.where(p >= 1, p, jnp.nan)
-    zero = value <= 0
+    p = jnp.where((p >= 1) & (p < jnp.inf) & (value >= 0), p, jnp.nan)
+    zero = value == 0
     return jnp.where(zero, 0, jnp.where(zero, 1, value) ** (1 / p))
 
 

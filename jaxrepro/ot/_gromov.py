@@ -12,6 +12,7 @@ from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_real,
     check_shape,
     matmul,
     paper,
@@ -25,7 +26,7 @@ from ._entropic import (
     transport_plan,
 )
 from ._no_derivative import without_derivative
-from ._problem import fill_weights, mask_cost
+from ._problem import check_weights, fill_weights, mask_cost
 from ._sinkhorn import check_penalties
 
 
@@ -175,6 +176,7 @@ def gromov_wasserstein(
     n, m = _check_spaces(cost_x, cost_y, a, b)
     if fused_cost is not None:
         check_shape("fused_cost", fused_cost, (n, m))
+        check_real("fused_cost", fused_cost)
         alpha = 0.5 if alpha is None else alpha
     elif alpha is not None:
         raise ValueError("alpha: expected None without fused_cost; got a value")
@@ -201,11 +203,9 @@ def _check_spaces(cost_x, cost_y, a, b):
         check_shape(name, cost, ("n", "n"))
         check_shape(name, cost, (jnp.shape(cost)[0],) * 2)
         check_nonempty(name, cost)
+        check_real(name, cost)
     n, m = jnp.shape(cost_x)[0], jnp.shape(cost_y)[0]
-    if a is not None:
-        check_shape("a", a, (n,))
-    if b is not None:
-        check_shape("b", b, (m,))
+    check_weights(a, b, n, m)
     return n, m
 
 

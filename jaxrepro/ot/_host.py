@@ -28,7 +28,10 @@ def host_plan(cost, a, b, *, is_assignment: bool):
 
     def call(*problem):
         cost, a, b = (np.asarray(x, np.float64) for x in problem)
-        plan, f, g, converged = solve(cost, a, b)
+        # The solvers have absolute tolerances, made for costs and masses around 1.
+        scale, mass = np.abs(cost).max() or 1.0, a.sum()
+        plan, f, g, converged = solve(cost / scale, a / mass, b / b.sum())
+        plan, f, g = plan * mass, f * scale, g * scale
         f, g = np.where(a > 0, f, 0), np.where(b > 0, g, 0)
         return tuple(
             np.asarray(x, shape.dtype)

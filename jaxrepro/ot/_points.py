@@ -4,20 +4,18 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core import check_nonempty, check_shape, promote_floating
-from ._problem import fill_weights, is_admissible
+from ..core import check_nonempty, check_real, check_shape, promote_floating
+from ._problem import check_weights, fill_weights, is_admissible
 
 
 def check_points(x, y, a, b):
     """Raise unless the shapes of two weighted point clouds fit."""
     check_shape("x", x, ("n", "d"))
     check_shape("y", y, ("m", jnp.shape(x)[1]))
-    check_nonempty("x", x)
-    check_nonempty("y", y)
-    if a is not None:
-        check_shape("a", a, jnp.shape(x)[:1])
-    if b is not None:
-        check_shape("b", b, jnp.shape(y)[:1])
+    for name, points in (("x", x), ("y", y)):
+        check_nonempty(name, points)
+        check_real(name, points)
+    check_weights(a, b, jnp.shape(x)[0], jnp.shape(y)[0])
 
 
 def point_problem(x, y, a, b):

@@ -8,7 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from ..core import check_nonempty, check_shape, is_concrete, promote_floating
+from ..core import (
+    check_nonempty,
+    check_real,
+    check_shape,
+    is_concrete,
+    promote_floating,
+)
 
 # Total masses may differ by this much, relatively; the second is then rescaled.
 MASS_TOLERANCE = 1e-4
@@ -18,11 +24,16 @@ def check_static(cost, a=None, b=None):
     """Raise unless the shapes of a problem fit, as far as tracing can tell."""
     check_shape("cost", cost, ("n", "m"))
     check_nonempty("cost", cost)
-    n, m = np.shape(cost)
-    if a is not None:
-        check_shape("a", a, (n,))
-    if b is not None:
-        check_shape("b", b, (m,))
+    check_real("cost", cost)
+    check_weights(a, b, *np.shape(cost))
+
+
+def check_weights(a, b, n, m):
+    """Raise unless weights are absent or real, one for each atom."""
+    for name, weights, size in (("a", a, n), ("b", b, m)):
+        if weights is not None:
+            check_shape(name, weights, (size,))
+            check_real(name, weights)
 
 
 def uniform_weights(n: int, dtype) -> Float[Array, " n"]:

@@ -183,7 +183,7 @@ def sinkhorn(
     (0.1192, True)
     """
     check_static(cost, a, b)
-    check_integer("n_iter", n_iter)
+    n_iter = check_integer("n_iter", n_iter)
     check_choice("reference", reference, ("product", "counting"))
     check_penalties(eps=eps, rho_a=rho_a, rho_b=rho_b)
     check_tolerance(tol)

@@ -163,6 +163,7 @@ EXEMPT = dict.fromkeys(
         "check_integer",
         "check_interval",
         "check_nonempty",
+        "check_real",
         "check_shape",
         "citations",
         "cite",

@@ -132,3 +132,11 @@ def test_errors(plain_errors):
         safe_eigh(jnp.ones((2, 3)))
     with pytest.raises(ValueError, match=r"^matrix: expected at least one element"):
         safe_eigh(jnp.ones((0, 0)))
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_derivative_has_no_scale_of_its_own(scale):
+    fn = lambda a: safe_eigh(a).vectors[0, 1]
+    a = np.diag([1.0, 2.0]).astype(np.float32)
+    got = jax.grad(fn)((scale * a).astype(np.float32)) * np.float32(scale)
+    np.testing.assert_allclose(got, jax.grad(fn)(a), rtol=1e-5)

@@ -324,3 +324,18 @@ def test_fields_that_disagree_are_named(field, shape, message):
     atoms = SpectralAtoms(jnp.ones(3), jnp.ones((4, 3)), jnp.ones((4, 3)), jnp.ones(3))
     with pytest.raises(ValueError, match=message):
         biorthonormalize(atoms._replace(**{field: jnp.ones(shape)}))
+
+
+def test_nilpotent_operator_has_finite_derivatives():
+    nilpotent = np.diag(np.ones(2), 1)
+    fn = lambda a: jnp.sum(spectral_atoms(a, 0.1).lam.real)
+    value, gradient = jax.value_and_grad(fn)(nilpotent)
+    assert np.isfinite(value)
+    assert np.all(np.isfinite(gradient))
+
+
+@pytest.mark.usefixtures("plain_errors")
+def test_fields_of_a_fit_must_go_together():
+    fit = LinearOperatorFit(jnp.ones((4, 2)), jnp.ones((4, 1)), jnp.ones(2))
+    with pytest.raises(ValueError, match=r"operator.W: expected shape \(4, 2\)"):
+        spectral_atoms(fit, 0.1)

@@ -198,3 +198,14 @@ def test_median_of_a_draw(getkey):
     assert low < value < high
     assert value == median_lengthscale(key, x, m=60)
     assert value != median_lengthscale(getkey(), x, m=60)
+
+
+@pytest.mark.usefixtures("plain_errors")
+def test_one_lengthscale_only():
+    x = np.ones((3, 2))
+    with pytest.raises(ValueError, match=r"lengthscale: expected shape \(\)"):
+        GaussianKernel(np.ones(3))(x, x)
+    with pytest.raises(ValueError, match=r"scale: expected shape \(\)"):
+        PolynomialKernel(2, np.ones(3))(x, x)
+    with pytest.raises(TypeError, match="x: expected real numbers; got dtype complex"):
+        GaussianKernel(1.0)(x + 1j, x)

@@ -112,3 +112,19 @@ def test_bad_input_is_named(getkey):
     with pytest.raises(ValueError, match="n_splits: expected an integer >= 1; got 0"):
         monte_carlo_cv(getkey(), square, labels, n_splits=0)
     assert jnp.shape(monte_carlo_cv(getkey(), square, labels)) == (10,)
+
+
+def test_items_of_the_test_set_do_not_vote(getkey):
+    # More neighbours than training items: the order of items must not matter.
+    x = np.concatenate([np.full(5, 100.0), np.zeros(35)]) + 1e-3 * np.arange(40)
+    labels = np.repeat([0, 1], [5, 35])
+    key, order = getkey(), np.random.default_rng(0).permutation(40)
+
+    def accuracy(x, labels):
+        distances = np.abs(x[:, None] - x[None, :])
+        options = {"train_frac": 0.1, "k": 9, "n_splits": 20}
+        return monte_carlo_cv(key, distances, labels, **options)
+
+    # One item of class 0 and four of class 1 vote: 1 wins everywhere.
+    np.testing.assert_allclose(accuracy(x, labels), 31 / 35, rtol=1e-6)
+    np.testing.assert_allclose(accuracy(x[order], labels[order]), 31 / 35, rtol=1e-6)

@@ -507,3 +507,13 @@ def test_bad_atoms_are_named(stable_matrices):
         sgot(one, other, eta=0.5)
     with pytest.raises(ValueError, match=r"atoms2.weight: expected shape \(4,\); got"):
         sgot(one, one._replace(weight=jnp.ones(3)), eta=0.5)
+
+
+def test_sinkhorn_solver_at_cost_zero_and_at_nan(stable_matrices):
+    one = spectral_atoms(stable_matrices(1, 3)[0], 0.5, rank=1)
+    options = {"eta": 0.5, "solver": "sinkhorn"}
+    for distance in (sgot, jax.jit(sgot, static_argnames=("solver",))):
+        assert distance(one, one, **options) < 1e-12
+        assert np.isnan(distance(one._replace(lam=one.lam * np.nan), one, **options))
+    batch = jax.tree.map(lambda z: jnp.stack([z, z]), one)
+    np.testing.assert_allclose(sgot_pairwise(batch, batch, **options), 0, atol=1e-12)

@@ -301,6 +301,17 @@ def test_nonlinear_oscillators_with_a_kernel(getkey):
             TypeError,
             r"trajectories\[0\]: expected real numbers; got dtype <U1",
         ),
+        (
+            {"trajectories": [np.ma.array(np.ones((50, 1)), mask=np.eye(50, 1))]},
+            TypeError,
+            r"trajectories\[0\]: expected real numbers; got masked entries",
+        ),
+        (
+            {"trajectories": [np.ones((50, 1), np.float16)]},
+            TypeError,
+            r"trajectories\[0\]: expected float32 or float64; got dtype float16",
+        ),
+        ({"dt": "x"}, TypeError, "dt: expected real numbers; got 'x'"),
         ({"dt": 0.0}, ValueError, r"dt: expected a value in \(0, inf\); got 0"),
         ({"dt": [0.1, -0.1]}, ValueError, r"dt: expected every entry in \(0, inf\)"),
         ({"dt": [0.1] * 3}, ValueError, "dt: expected one, or one for each of 2 rec"),

@@ -173,7 +173,7 @@ class TestWasserstein:
         np.testing.assert_allclose(values[1:], [value, value**0.5])
 
     def test_concrete_order_below_one_raises(self, x64):
-        with pytest.raises(ValueError, match=r"p: expected a value in \[1, inf\]"):
+        with pytest.raises(ValueError, match=r"p: expected a value in \[1, inf\)"):
             ot.wasserstein(np.eye(2), p=0.5)
 
 
@@ -280,3 +280,52 @@ def test_option_errors(plain_errors):
         ot.emd(cost, max_pivots=0)
     with pytest.raises(TypeError, match="max_pivots: expected an integer >= 1"):
         ot.emd(cost, max_pivots=2.5)
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("unit", [1e-17, 1.0, 1e12])
+@pytest.mark.parametrize("mass", [1.0, 1e6])
+def test_host_solver_has_no_scale_of_its_own(x64, unit, mass):
+    rng = np.random.default_rng(0)
+    cost, a, b = (
+        rng.random((6, 5)),
+        rng.dirichlet(np.ones(6)),
+        rng.dirichlet(np.ones(5)),
+    )
+    want = ot.emd(cost, a, b)
+    got = ot.emd(unit * cost, mass * a, mass * b, method="host")
+    np.testing.assert_allclose(got.value, unit * mass * want.value, rtol=1e-12)
+    np.testing.assert_allclose(got.plan, mass * want.plan, atol=1e-12 * mass)
+    assert got.converged
+
+
+def test_negative_values_have_no_root(x64):
+    assert np.isnan(ot.wasserstein(-np.ones((2, 2)), p=2))
+
+
+@pytest.mark.usefixtures("plain_errors")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"cost": np.ones((2, 2), complex)},
+            "cost: expected real numbers; got dtype c",
+        ),
+        (
+            {"cost": np.array([["a", "b"]])},
+            "cost: expected real numbers; got dtype <U1",
+        ),
+        ({"a": np.ones(2) * 1j}, "a: expected real numbers; got dtype complex128"),
+        (
+            {"cost": np.ma.array(np.ones((2, 2)), mask=[[1, 0], [0, 0]])},
+            "cost: expected real numbers; got masked entries",
+        ),
+    ],
+)
+def test_what_is_no_real_number(change, message):
+    with pytest.raises(TypeError, match=message):
+        ot.emd(**({"cost": np.ones((2, 2))} | change))
+    with pytest.raises(TypeError, match="eps: expected real numbers; got 'x'"):
+        ot.sinkhorn(np.ones((2, 2)), eps="x")
+    with pytest.raises(TypeError, match="eps: expected real numbers; got None"):
+        ot.sinkhorn(np.ones((2, 2)), eps=None)
