@@ -46,6 +46,8 @@ def pytest_configure(config):
     if not (_selects(config, "gpu") or _selects(config, "slow")):
         os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
+    # Two workers on two cores: threads of a BLAS would only wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     import hypothesis
 

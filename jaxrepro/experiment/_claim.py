@@ -130,7 +130,8 @@ class Claim:
     def target_text(self) -> str:
         """The target as shown in reports, such as ``'≤ 0.05'`` or ``'2 ± 0.1'``."""
         spread = f" ± {format_value(self.tolerance)}" if self.tolerance else ""
-        return f"{_RELATIONS[self.relation]}{format_value(self.target)}{spread}"
+        target = format_value(self.target, self.tolerance)
+        return f"{_RELATIONS[self.relation]}{target}{spread}"
 
     def holds(self, value) -> bool:
         """Whether a measured value agrees with the claim; NaN never does."""
@@ -252,7 +253,7 @@ def _result(claim, verdict, value=None, detail=""):
         claim.statement,
         claim.source,
         claim.target_text,
-        "" if value is None else format_value(value),
+        "" if value is None else format_value(value, claim.tolerance),
         verdict,
         detail,
         value,

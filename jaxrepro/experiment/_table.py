@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -191,15 +192,22 @@ def _parse_column(entries):
     return np.array(entries, dtype=str)
 
 
-def format_value(value) -> str:
-    """Short text of a measured value or a table entry: four significant digits."""
+def format_value(value, resolution: float = 0.0) -> str:
+    """Short text of a value: four significant digits, or as many as tell it apart.
+
+    ``resolution`` is the difference that matters, such as the tolerance of a claim.
+    """
     value = np.asarray(value)
     if value.ndim:
-        entries = [format_value(entry) for entry in value[:8]]
+        entries = [format_value(entry, resolution) for entry in value[:8]]
         return f"[{', '.join(entries + ['...'] * (len(value) > 8))}]"
     value = value.item()
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        digits = 4
+        if resolution > 0 and value != 0 and math.isfinite(value):
+            exponents = (math.floor(math.log10(x)) for x in (abs(value), resolution))
+            digits = min(12, max(4, next(exponents) - next(exponents) + 1))
+        return f"{value:.{digits}g}"
     return str(value)

@@ -1,5 +1,6 @@
 """Outcomes as plain text: the table of claims, and one line a run."""
 
+import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable
@@ -7,6 +8,8 @@ from collections.abc import Iterable
 from ._claim import ClaimResult, Verdict
 from ._runner import RunResult
 
+# A class name, and a message if there is one.
+_EXCEPTION = re.compile(r"[\w.]*(Error|Exception|Interrupt|Exit|Warning)(: |$)")
 _HEADERS = ("claim", "source", "expected", "measured", "verdict")
 _SHARES = (0.0, 0.19, 0.13, 0.11, 0.19)  # the first column takes the rest
 
@@ -50,8 +53,8 @@ def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
             if claim.detail and run.status == "complete":
                 lines += textwrap.wrap(f"({claim.detail})", width)
         if run.status == "failed":
-            last = run.error.strip().splitlines()[-1]
-            lines += textwrap.wrap(f"The experiment failed: {last}", width)
+            text = f"The experiment failed: {error_line(run.error)}"
+            lines += textwrap.wrap(text, width)
         elif run.status == "running":
             lines += ["The run is incomplete."]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -60,11 +63,22 @@ def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
 def outcome_text(run: RunResult) -> str:
     """Outcome in a few words, such as ``12 s, 5/5 claims held``."""
     if run.status == "failed":
-        return f"failed: {run.error.strip().splitlines()[-1]}"
+        return f"failed: {error_line(run.error)}"
     text = f"{seconds_text(run.seconds)}, {count_text(run.claims)}"
     if run.plot_error:
-        text += f"; no figures: {run.plot_error.strip().splitlines()[-1]}"
+        text += f"; no figures: {error_line(run.plot_error)}"
     return text
+
+
+def error_line(traceback: str) -> str:
+    """The line of a traceback that names the exception.
+
+    It is the last one without indentation, unless notes follow it, as those that
+    JAX adds on frames which it has left out.
+    """
+    lines = traceback.strip().splitlines()
+    named = [line for line in lines if _EXCEPTION.match(line)]
+    return (named or lines)[-1]
 
 
 def seconds_text(seconds: float) -> str:

@@ -42,7 +42,8 @@ def check_recordings(trajectories):
     if shape is not None and len(shape) != 3:
         raise ValueError(
             "trajectories: expected a list of arrays of shape (T, d); got one array "
-            f"of shape {shape}; put it in a list"
+            f"of shape {shape}; for one recording pass [x], for one channel of each "
+            "row x[:, :, None]"
         )
     recordings = [
         concrete_recording(f"trajectories[{k}]", x) for k, x in enumerate(trajectories)

@@ -205,10 +205,11 @@ def sgot_from_trajectories(
     ... )
     >>> (atoms.lam.imag / (2 * np.pi)).round(1).tolist()  # Hz
     [[1.0, -1.0], [1.5, -1.5]]
+    >>> hertz = (1.0, 1 / (2 * np.pi))  # as distance_matrix has it
     >>> for eta in (0.2, 0.8):
-    ...     print(round(float(sgot_pairwise(atoms, eta=eta)[0, 1]), 1))
-    1.1
-    2.6
+    ...     print(round(float(sgot_pairwise(atoms, eta=eta, scaling=hertz)[0, 1]), 1))
+    0.6
+    0.5
     """
     return atoms_of_all(
         trajectories, dt, gamma, mag_floor, kernel,

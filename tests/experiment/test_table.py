@@ -114,3 +114,11 @@ def test_select_rows():
 )
 def test_format(value, text):
     assert format_value(value) == text
+
+
+def test_values_show_the_digits_that_a_tolerance_tells_apart():
+    assert format_value(0.39765432) == "0.3977"
+    assert format_value(0.39765432, 1e-5) == "0.39765"
+    assert format_value([1234.5678, 0.0], 1e-2) == "[1234.57, 0]"
+    assert format_value(1e9, 1e-9) == "1000000000"
+    assert format_value(float("inf"), 0.1) == "inf"

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from jaxrepro.experiment import Claim, RunResult, claims_table, judge
+from jaxrepro.experiment._text import error_line
 
 WRONG = {"expected": False, "reason": "a long reason why it does not hold " * 5}
 
@@ -60,3 +61,14 @@ def test_failed_and_unfinished_runs():
 
 def test_nothing_at_all():
     assert claims_table([]).splitlines()[0].startswith("claim")
+
+
+def test_notes_below_an_exception_are_not_the_exception():
+    traceback = (
+        "Traceback (most recent call last):\n  File 'x.py', line 1\n"
+        "IndexError: index is out of bounds\n--------------------\n"
+        "For simplicity, JAX has removed its internal frames from the traceback.\n"
+    )
+    assert error_line(traceback) == "IndexError: index is out of bounds"
+    assert error_line("KeyboardInterrupt\n") == "KeyboardInterrupt"
+    assert error_line("no traceback") == "no traceback"
