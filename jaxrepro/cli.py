@@ -6,6 +6,7 @@ success, 1 that a check failed, 2 that the command was used wrongly.
 
 import importlib
 import importlib.metadata
+import os
 import platform
 import sys
 from collections.abc import Sequence
@@ -39,16 +40,30 @@ def main(args: Sequence[str] | None = None) -> int:
     import tyro
 
     try:
-        return tyro.extras.subcommand_cli_from_dict(
-            {"doctor": _doctor, "cite": _cite, "version": _version},
-            prog="jaxrepro",
-            description="Functional numerics in JAX.",
-            args=args,
-            config=(tyro.conf.PositionalRequiredArgs,),
-        )
+        try:
+            return tyro.extras.subcommand_cli_from_dict(
+                {"doctor": _doctor, "cite": _cite, "version": _version},
+                prog="jaxrepro",
+                description="Functional numerics in JAX.",
+                args=args,
+                config=(tyro.conf.PositionalRequiredArgs,),
+            )
+        finally:
+            sys.stdout.flush()  # a broken pipe is noticed here, not at exit
+    except BrokenPipeError:
+        return _leave_broken_pipe()
     except _UsageError as error:
         print(f"jaxrepro: {error}", file=sys.stderr)
         return 2
+
+
+def _leave_broken_pipe() -> int:
+    """Exit code where nobody reads the output any more, as in ``list | head``."""
+    # What is still in the buffer must go somewhere when the interpreter ends.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return 128 + 13  # as a process that the signal SIGPIPE has ended
 
 
 def _doctor() -> int:

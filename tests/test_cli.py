@@ -1,6 +1,7 @@
 """The console script: what it prints where, and its exit codes."""
 
 import importlib.metadata
+import os
 import subprocess
 import sys
 
@@ -94,3 +95,13 @@ def test_tyro_is_imported_late():
     code = "import sys, jaxrepro.cli; print('tyro' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "False\n"
+
+
+def test_a_broken_pipe_is_silent():
+    code = "import sys; from jaxrepro.cli import main; sys.exit(main())"
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-c", code, "version"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")

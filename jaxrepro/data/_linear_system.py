@@ -6,7 +6,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Key, Real, UInt32
 
-from ..core import check_integer, check_nonempty, check_shape, promote_floating
+from ..core import (
+    check_integer,
+    check_interval,
+    check_nonempty,
+    check_shape,
+    promote_floating,
+)
 
 
 def make_linear_system(
@@ -48,8 +54,8 @@ def make_linear_system(
     Raises
     ------
     ValueError
-        If ``matrix`` is not square, ``initial`` does not fit, ``n_steps < 1`` or
-        ``n_burn < 0``.
+        If ``matrix`` is not square, ``initial`` does not fit, ``n_steps < 1``,
+        ``n_burn < 0``, or a concrete ``noise`` is negative, infinite or NaN.
 
     Notes
     -----
@@ -70,6 +76,7 @@ def make_linear_system(
     check_shape("matrix", matrix, (jnp.shape(matrix)[0],) * 2)
     check_nonempty("matrix", matrix)
     check_shape("noise", noise, ())
+    check_interval("noise", noise, 0, closed="left")
     n_steps = check_integer("n_steps", n_steps)
     n_burn = check_integer("n_burn", n_burn, minimum=0)
     matrix, initial = promote_floating(matrix, initial)

@@ -4,7 +4,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Key, Real, UInt32
 
-from ..core import check_integer, check_nonempty, check_shape, promote_floating
+from ..core import (
+    check_integer,
+    check_interval,
+    check_nonempty,
+    check_shape,
+    promote_floating,
+)
 
 
 def make_oscillator(
@@ -55,7 +61,9 @@ def make_oscillator(
     Raises
     ------
     ValueError
-        If the arrays have different or zero lengths, or ``n_steps < 1``.
+        If the arrays have different or zero lengths, ``n_steps < 1``, or, where
+        they are concrete, ``dt`` is not positive and finite or ``noise`` not
+        finite and at least 0.
 
     Notes
     -----
@@ -79,7 +87,9 @@ def make_oscillator(
     for name, values in {"decays": decays, **dict(zip(given, rest))}.items():
         check_shape(name, values, frequencies.shape)
     check_shape("dt", dt, ())
+    check_interval("dt", dt, 0, closed="neither")
     check_shape("noise", noise, ())
+    check_interval("noise", noise, 0, closed="left")
     n_steps = check_integer("n_steps", n_steps)
 
     dtype = frequencies.dtype
@@ -105,7 +115,7 @@ def square_wave(
     Parameters
     ----------
     frequency : float
-        Frequency f of the square wave in Hz.
+        Frequency f of the square wave in Hz, positive.
     n_terms : int
         Number of terms n.
 
@@ -119,7 +129,8 @@ def square_wave(
     Raises
     ------
     ValueError
-        If ``n_terms < 1`` or ``frequency`` is not a scalar.
+        If ``n_terms < 1``, ``frequency`` is not a scalar, or a concrete one is
+        not positive and finite.
 
     Examples
     --------
@@ -129,6 +140,7 @@ def square_wave(
     [0.5, 1.5, 2.5]
     """
     check_shape("frequency", frequency, ())
+    check_interval("frequency", frequency, 0, closed="neither")
     n_terms = check_integer("n_terms", n_terms)
     (frequency,) = promote_floating(frequency)
     odd = 2 * jnp.arange(n_terms, dtype=frequency.dtype) + 1

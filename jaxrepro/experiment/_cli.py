@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -10,12 +11,15 @@ from typing import Annotated
 
 import tyro
 
-from ._files import read_json
+from ._files import RecordError, read_json
 from ._registry import Experiment, experiment_names, load_or_explain
 from ._report import write_report
 from ._runner import read_result, run_experiment
 from ._session import run_session
 from ._text import claims_table, count_text
+
+_VALUED = ("--out", "--seed", "--resume")  # options of "run" and what follows them
+_FLAGS = ("--quick", "--x64", "--no-x64")
 
 
 class UsageError(Exception):
@@ -83,26 +87,36 @@ def main(package: str, argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
-        command = _parse(package, argv)
-        if isinstance(command, List):
-            return _list(package)
-        if isinstance(command, Report):
-            return _report(command.folder)
-        if command.resume is not None:
-            return _resume(package, command.resume, argv)
-        return _run(package, command, argv)
-    except UsageError as error:
+        return _main(package, argv)
+    except BrokenPipeError:
+        return _leave_broken_pipe()
+    except (UsageError, RecordError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
 
 
+def _main(package, argv):
+    try:
+        command = _parse(package, argv)
+    except SystemExit:
+        sys.stdout.flush()  # the help: a broken pipe is noticed here
+        raise
+    if isinstance(command, List):
+        return _list(package)
+    if isinstance(command, Report):
+        _print(str(write_report(command.folder)))
+        return 0
+    if command.resume is not None:
+        return _resume(package, command.resume, argv)
+    return _run(package, command, argv)
+
+
 def _parse(package, argv):
     run_type = Run
     if argv[:1] == ["run"]:
-        known = experiment_names(package)
-        named = next((argument for argument in argv if argument in known), None)
+        named = _experiment_in(argv, experiment_names(package))
         if named is not None:
             experiment = load_or_explain(package, named)
             run_type = _with_settings(experiment, quick="--quick" in argv)
@@ -116,6 +130,15 @@ def _parse(package, argv):
         )
     except (ValueError, TypeError) as error:  # raised by a Config that checks itself
         raise UsageError(error) from error
+
+
+def _experiment_in(argv, known):
+    """The experiment that a command names, other than as the value of an option."""
+    pairs = [(before.replace("_", "-"), word) for before, word in zip(argv, argv[1:])]
+    found = [pair for pair in pairs if pair[1] in known and pair[0] not in _VALUED]
+    # Whether an option of an experiment takes a value is not known yet: last choice.
+    found.sort(key=lambda pair: pair[0].startswith("--") and pair[0] not in _FLAGS)
+    return found[0][1] if found else None
 
 
 def _with_settings(experiment: Experiment, *, quick: bool):
@@ -144,18 +167,12 @@ def _list(package):
     return 0
 
 
-def _report(folder):
-    try:
-        _print(str(write_report(folder)))
-    except FileNotFoundError as error:
-        raise UsageError(error) from error
-    return 0
-
-
 def _run(package, command, argv):
+    names = _select(package, command.name)
+    _require_folder(command.out)
     session = run_session(
         package,
-        _select(package, command.name),
+        names,
         config=getattr(command, "config", None),
         results=command.out,
         quick=command.quick,
@@ -164,6 +181,16 @@ def _run(package, command, argv):
         command=argv,
     )
     return _show(session.results, session.report)
+
+
+def _require_folder(path):
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"--out: expected a folder, or the name of a new one; got {path} "
+            f"({error.strerror})"
+        ) from error
 
 
 def _resume(package, folder, argv):
@@ -178,7 +205,9 @@ def _resume(package, folder, argv):
     )
     if record is None:
         raise UsageError(f"{folder}: neither a session nor a run that has started")
-    recorded = read_json(record)["command"]
+    recorded = read_json(record, ["command"])["command"]
+    if not isinstance(recorded, list) or recorded[:1] != ["run"]:
+        raise UsageError(f"{record}: expected the command of a run; got {recorded!r}")
     if _without_resume(argv) not in (["run"], recorded):
         raise UsageError(
             "--resume takes no other options; the run in "
@@ -216,8 +245,14 @@ def _show(runs, report):
     width = min(100, shutil.get_terminal_size((100, 24)).columns)
     claims = [claim for run in runs for claim in run.claims]
     _print(claims_table(runs, width=width))
-    _print(f"{count_text(claims)}\nreport: {report}")
+    _print(f"{count_text(claims)}\nreport: {_short(report)}")
     return 0 if all(run.as_declared for run in runs) else 1
+
+
+def _short(path):
+    """A path as seen from the working directory, if it lies below."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _without_resume(argv):
@@ -247,6 +282,15 @@ def _select(package, name):
     else:
         hint = f"python -m {package} list shows all"
     raise UsageError(f"unknown experiment {name!r}; {hint}")
+
+
+def _leave_broken_pipe() -> int:
+    """Exit code where nobody reads the output any more, as in ``list | head``."""
+    # What is still in the buffer must go somewhere when the interpreter ends.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return 128 + 13  # as a process that the signal SIGPIPE has ended
 
 
 def _print(text):

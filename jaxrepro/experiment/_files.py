@@ -5,6 +5,7 @@ import enum
 import json
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,15 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a file atomically: a reader sees the old content, the new, or no file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_json(path: Path, value) -> None:
@@ -26,9 +31,20 @@ def write_json(path: Path, value) -> None:
     write_bytes(path, (to_json(value, indent=1) + "\n").encode())
 
 
-def read_json(path: Path):
-    """Read a JSON file."""
-    return json.loads(path.read_text(encoding="utf-8"))
+class RecordError(ValueError):
+    """A file of a results folder that is damaged; the message names it."""
+
+
+def read_json(path: Path, keys: Iterable[str] = ()):
+    """Read a JSON file; with ``keys``, one that holds a dict with these keys."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # also bytes that are no UTF-8
+        raise RecordError(f"{path}: expected JSON; got {error}") from error
+    missing = [key for key in keys if not isinstance(value, dict) or key not in value]
+    if missing:
+        raise RecordError(f"{path}: expected {', '.join(missing)}; got no such entry")
+    return value
 
 
 def to_json(value, indent: int | None = None) -> str:

@@ -1,5 +1,6 @@
 """Experiments register themselves: a decorator, and discovery by walking files."""
 
+import contextlib
 import dataclasses
 import importlib
 import importlib.util
@@ -240,7 +241,8 @@ def load_experiment(package: str, name: str) -> Experiment:
     ...
     ImportError: jaxrepro.core._checks: expected one experiment in the file; got 0
     """
-    module = importlib.import_module(f"{package}.{name.replace('/', '.')}")
+    with contextlib.chdir(Path.cwd()):  # the file may change the working directory
+        module = importlib.import_module(f"{package}.{name.replace('/', '.')}")
     found = [
         value
         for value in vars(module).values()

@@ -8,8 +8,10 @@ from . import _html as html
 from ._bibtex import parse_reference
 from ._claim import Verdict
 from ._files import read_json, write_bytes
-from ._runner import RunResult, read_result
+from ._runner import RunResult, read_result, run_folders
 from ._text import seconds_text
+
+_MANIFEST = ("devices", "versions", "git", "started", "quick", "seed")  # what is shown
 
 
 def write_report(folder: str | Path) -> Path:
@@ -30,6 +32,8 @@ def write_report(folder: str | Path) -> Path:
     ------
     FileNotFoundError
         If it is neither.
+    ValueError
+        If a file in it is damaged.
 
     Examples
     --------
@@ -41,13 +45,13 @@ def write_report(folder: str | Path) -> Path:
     """
     folder = Path(folder)
     if (folder / "summary.json").exists():
-        entries = read_json(folder / "summary.json")["experiments"]
-        places = [folder / entry["folder"] for entry in entries]
+        places = run_folders(folder)
     elif (folder / "config.json").exists():
-        places = [folder]
+        recorded = read_json(folder / "config.json", ["experiment"])
+        places = [(recorded["experiment"], folder)]
     else:
         raise FileNotFoundError(f"{folder}: neither a session nor a run folder")
-    runs = [_read(place) for place in places]
+    runs = [_read(*place) for place in places]
     style = importlib.resources.files("jaxrepro.experiment") / "report.css"
     body = [_header(runs), "<main>", _claims(runs), *map(_section, runs), "</main>"]
     title = "jaxrepro: " + (runs[0][0].name if len(runs) == 1 else "experiments")
@@ -56,11 +60,11 @@ def write_report(folder: str | Path) -> Path:
     return folder / "report.html"
 
 
-def _read(folder):
+def _read(name, folder):
     """Outcome and manifest of a run, also of one that has not started."""
-    if (folder / "manifest.json").exists():
-        return read_result(folder), read_json(folder / "manifest.json")
-    name = read_json(folder / "config.json")["experiment"]
+    file = folder / "manifest.json"
+    if file.exists():
+        return read_result(folder), read_json(file, _MANIFEST)
     return RunResult(name, folder, "running"), {}
 
 
@@ -140,7 +144,8 @@ def _section(entry) -> str:
         parts.append(f'<pre class="error">{html.escape(run.error)}</pre>')
     parts.append(_figures(run))
     parts += [html.table(file) for file in sorted(run.folder.glob("tables/*.csv"))]
-    config = read_json(run.folder / "config.json")
+    config_file = run.folder / "config.json"  # absent if the disk was full
+    config = read_json(config_file) if config_file.exists() else {}
     parts.append(html.details("Settings", html.definitions(config)))
     hidden = ("description", "error", "plot_error", "papers")
     evidence = {key: value for key, value in manifest.items() if key not in hidden}

@@ -13,7 +13,7 @@ import jax
 from ..core import MissingExtraError
 from ._claim import ClaimResult, Verdict, all_in_error, judge
 from ._figure import require_matplotlib
-from ._files import read_json, to_plain, write_json
+from ._files import RecordError, read_json, to_plain, write_json
 from ._folder import RunFolder, new_folder, settings_hash, utc_now, utc_stamp
 from ._manifest import bibliography, environment
 from ._registry import Experiment
@@ -95,12 +95,14 @@ def run_experiment(
     -------
     RunResult
         Verdicts and folder. An exception of the experiment does not come
-        through: it makes the status ``"failed"``.
+        through, nor does a full disk: they make the status ``"failed"``.
 
     Raises
     ------
+    OSError
+        If the run folder cannot be made.
     ValueError
-        If ``resume`` was started with other settings.
+        If ``resume`` was started with other settings, or is damaged.
 
     Examples
     --------
@@ -124,7 +126,7 @@ def run_experiment(
     if resume is None:
         folder = new_run_folder(results, settings)
     else:
-        folder = Path(resume)
+        folder = Path(resume).absolute()
         different = different_settings(folder, settings)
         if different:
             raise ValueError(
@@ -132,38 +134,14 @@ def run_experiment(
                 f"({', '.join(different)}); start a new run"
             )
     out = RunFolder(folder, seed=seed, quick=quick)
-    manifest = _open_manifest(experiment, settings, command, folder)
-    out.log("continued" if manifest["resumed"] else "started")
-
-    start = time.perf_counter()
-    tables, plot_error = {}, ""
-    # The standard output is for the requested result only.
-    with jax.enable_x64(settings["x64"]), contextlib.redirect_stdout(sys.stderr):
-        try:
-            tables = _run(experiment, config, out)
-        except (Exception, SystemExit) as raised:
-            error = _short_traceback(raised, experiment)
-            claims = all_in_error(experiment.claims, "the experiment failed")
-        else:
-            error = ""
-            claims = judge(experiment.claims, tables, quick=quick)
-            plot_error = _plot(experiment, tables, out)
-    seconds = time.perf_counter() - start
-
-    write_json(folder / "claims.json", [claim._asdict() for claim in claims])
-    status = "failed" if error else "complete"
-    outcome = {
-        "status": status,
-        "finished": utc_now(),
-        "seconds": seconds,
-        "error": error,
-        "plot_error": plot_error,
-    }
-    write_json(folder / "manifest.json", {**manifest, **outcome})
-    out.log(status, **({"error": error} if error else {}))
-    return RunResult(
-        experiment.name, folder, status, claims, seconds, error, plot_error
-    )
+    try:
+        manifest = _open_manifest(experiment, settings, command, folder)
+        out.log("continued" if manifest["resumed"] else "started")
+        result = _carry_out(experiment, config, out, x64=settings["x64"])
+        _close(result, manifest, out)
+    except OSError as raised:  # such as a full disk; other experiments may go on
+        return failed_run(experiment, folder, _short_traceback(raised, experiment))
+    return result
 
 
 def read_result(folder: str | Path) -> RunResult:
@@ -183,6 +161,8 @@ def read_result(folder: str | Path) -> RunResult:
     ------
     FileNotFoundError
         If the folder holds no manifest.
+    ValueError
+        If a file in it is damaged.
 
     Examples
     --------
@@ -195,13 +175,8 @@ def read_result(folder: str | Path) -> RunResult:
     folder = Path(folder)
     if not (folder / "manifest.json").exists():
         raise FileNotFoundError(f"{folder}: not a run folder (no manifest.json)")
-    manifest = read_json(folder / "manifest.json")
-    claims = ()
-    if manifest["status"] != "running":
-        claims = tuple(
-            ClaimResult(**{**entry, "verdict": Verdict(entry["verdict"])})
-            for entry in read_json(folder / "claims.json")
-        )
+    manifest = read_json(folder / "manifest.json", ("experiment", "status"))
+    claims = () if manifest["status"] == "running" else _read_claims(folder)
     return RunResult(
         manifest["experiment"],
         folder,
@@ -211,6 +186,18 @@ def read_result(folder: str | Path) -> RunResult:
         manifest.get("error", ""),
         manifest.get("plot_error", ""),
     )
+
+
+def _read_claims(folder):
+    file = folder / "claims.json"
+    entries = read_json(file)
+    try:
+        return tuple(
+            ClaimResult(**{**entry, "verdict": Verdict(entry["verdict"])})
+            for entry in entries
+        )
+    except (TypeError, KeyError, ValueError) as error:
+        raise RecordError(f"{file}: expected a list of claims; got {error}") from error
 
 
 def run_settings(experiment, config, *, quick, seed, x64) -> dict:
@@ -226,23 +213,39 @@ def run_settings(experiment, config, *, quick, seed, x64) -> dict:
 
 def new_run_folder(results: str | Path, settings: dict) -> Path:
     """Make the folder of a run that has not started."""
-    parent = Path(results, *settings["experiment"].split("/"))
+    # Absolute: the experiment may change the working directory.
+    parent = Path(results, *settings["experiment"].split("/")).absolute()
     folder = new_folder(parent, f"{utc_stamp()}-{settings_hash(settings)}")
     write_json(folder / "config.json", settings)
     return folder
 
 
+def run_folders(session: Path) -> list[tuple[str, Path]]:
+    """Names and folders of the runs of a session."""
+    file = session / "summary.json"
+    try:
+        entries = read_json(file, ["experiments"])["experiments"]
+        return [(entry["experiment"], session / entry["folder"]) for entry in entries]
+    except (TypeError, KeyError) as error:
+        raise RecordError(f"{file}: expected a list of runs; got {error}") from error
+
+
 def different_settings(folder: Path, settings: dict) -> list[str]:
     """Names of the settings in which a run folder differs."""
-    recorded = read_json(folder / "config.json")
-    return [key for key in settings if recorded.get(key) != settings[key]]
+    try:
+        recorded = read_json(folder / "config.json", settings)
+    except (FileNotFoundError, RecordError):
+        return list(settings)
+    return [key for key in settings if recorded[key] != settings[key]]
 
 
 def _open_manifest(experiment, settings, command, folder):
     """Write the manifest of a run that starts, or starts again."""
     file = folder / "manifest.json"
     now = utc_now()
-    earlier = read_json(file) if file.exists() else {"started": now, "resumed": []}
+    earlier = {"started": now, "resumed": []}
+    if file.exists():
+        earlier = read_json(file, earlier)
     source = Path(_source(experiment))
     manifest = {
         "status": "running",
@@ -259,6 +262,47 @@ def _open_manifest(experiment, settings, command, folder):
     }
     write_json(file, manifest)
     return manifest
+
+
+def _carry_out(experiment, config, out, *, x64):
+    """Run, judge and plot; what the experiment raises makes the result a failure."""
+    start = time.perf_counter()
+    # The standard output is for the requested result only, and the working
+    # directory is put back for the experiments that follow.
+    quiet, here = contextlib.redirect_stdout(sys.stderr), contextlib.chdir(Path.cwd())
+    with jax.enable_x64(x64), quiet, here:
+        try:
+            tables = _run(experiment, config, out)
+        except (Exception, SystemExit) as raised:
+            error = _short_traceback(raised, experiment)
+            result = failed_run(experiment, out.path, error)
+        else:
+            claims = judge(experiment.claims, tables, quick=out.quick)
+            plot_error = _plot(experiment, tables, out)
+            result = RunResult(experiment.name, out.path, "complete", claims)
+            result = result._replace(plot_error=plot_error)
+    return result._replace(seconds=time.perf_counter() - start)
+
+
+def failed_run(experiment: Experiment, folder: Path, error: str) -> RunResult:
+    """Outcome of an experiment that ended with an exception."""
+    claims = all_in_error(experiment.claims, "the experiment failed")
+    return RunResult(experiment.name, folder, "failed", claims, error=error)
+
+
+def _close(result, manifest, out):
+    """Write the outcome; the manifest last, as it makes the run a finished one."""
+    claims = [claim._asdict() for claim in result.claims]
+    write_json(out.path / "claims.json", claims)
+    out.log(result.status, **({"error": result.error} if result.error else {}))
+    outcome = {
+        "status": result.status,
+        "finished": utc_now(),
+        "seconds": result.seconds,
+        "error": result.error,
+        "plot_error": result.plot_error,
+    }
+    write_json(out.path / "manifest.json", {**manifest, **outcome})
 
 
 def _run(experiment, config, out):

@@ -13,9 +13,11 @@ from ._report import write_report
 from ._runner import (
     RunResult,
     different_settings,
+    failed_run,
     new_run_folder,
     read_result,
     run_experiment,
+    run_folders,
     run_settings,
 )
 from ._text import outcome_text
@@ -85,8 +87,11 @@ def run_session(
 
     Raises
     ------
+    OSError
+        If the folder of the session cannot be made.
     ValueError
-        If ``config`` is given for other than one experiment.
+        If ``config`` is given for other than one experiment, or the records in
+        ``resume`` are damaged.
 
     Examples
     --------
@@ -98,20 +103,28 @@ def run_session(
     """
     if config is not None and len(names) != 1:
         raise ValueError(f"config: expected None for {len(names)} experiments")
+    results = Path(results).absolute()  # an experiment may change the directory
     if resume is None:
-        folder, runs, started = new_folder(Path(results), utc_stamp()), {}, utc_now()
+        folder, runs, started = new_folder(results, utc_stamp()), {}, utc_now()
     else:
-        folder = Path(resume)
+        folder = Path(resume).absolute()
         runs = _earlier_runs(folder)
-        started = read_json(folder / "summary.json")["started"]
+        started = read_json(folder / "summary.json", ["started"])["started"]
     options = {"quick": quick, "seed": seed}
     record = {"package": package, "command": list(command), "started": started}
 
     def save(status):
-        # Written before and after each run, so that a killed session can go on.
         entries = [_entry(run, folder) for run in runs.values()]
         outcome = {"status": status, "written": utc_now(), "experiments": entries}
         write_json(folder / "summary.json", {**record, **options, **outcome})
+
+    def keep(status="running"):
+        # Before and after each run, so that a killed session can go on. A disk
+        # that is full now does not stop the experiments.
+        try:
+            save(status)
+        except OSError as error:
+            print(f" (summary.json: {error})", end="", flush=True, file=sys.stderr)
 
     save("running")
     try:
@@ -123,18 +136,20 @@ def run_session(
             settings = run_settings(experiment, own, **options, x64=x64)
             run = _with_same_settings(runs.get(name), settings)
             if run is None:
-                run = RunResult(name, new_run_folder(results, settings), "running")
+                run = _new_run(experiment, results, settings)
+            elif run.status != "complete":
+                run = RunResult(name, run.folder, "running")
             runs[name] = run
-            if run.status != "complete":
-                save("running")
+            if run.status == "running":
+                keep()
                 places = {"resume": run.folder, "command": command}
                 runs[name] = run_experiment(
                     experiment, own, **options, x64=x64, **places
                 )
-                save("running")
+                keep()
             _finish_line(label, runs[name])
     except BaseException:
-        save("interrupted")
+        keep("interrupted")
         again = f"python -m {package} run --resume {folder}"
         print(f"\nstopped; continue with: {again}", file=sys.stderr)
         raise
@@ -144,14 +159,21 @@ def run_session(
 
 def _earlier_runs(folder):
     runs = {}
-    for entry in read_json(folder / "summary.json")["experiments"]:
-        place = folder / entry["folder"]
-        runs[entry["experiment"]] = (
-            read_result(place)
-            if (place / "manifest.json").exists()
-            else RunResult(entry["experiment"], place, "running")
-        )
+    for name, place in run_folders(folder):
+        started = (place / "manifest.json").exists()
+        run = RunResult(name, place, "running")
+        runs[name] = read_result(place) if started else run
     return runs
+
+
+def _new_run(experiment, results, settings):
+    """A run that has not started, or that could not because the disk is full."""
+    try:
+        folder = new_run_folder(results, settings)
+    except OSError as error:
+        text = f"{type(error).__name__}: {error}\n"
+        return failed_run(experiment, results / experiment.name, text)
+    return RunResult(experiment.name, folder, "running")
 
 
 def _with_same_settings(run, settings):

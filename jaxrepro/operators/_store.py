@@ -1,16 +1,17 @@
 """Atoms on disk, as one NumPy archive."""
 
+import errno
 import os
 import pathlib
-import tempfile
-import zipfile
+import secrets
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._measure import KernelAtoms, SpectralAtoms
+from ..core import check_shape
+from ._measure import KernelAtoms, SpectralAtoms, check_atoms
 
 _TYPES = {"SpectralAtoms": SpectralAtoms, "KernelAtoms": KernelAtoms}
 _FORMAT = 1
@@ -22,13 +23,17 @@ def save_atoms(path: str | os.PathLike, atoms: SpectralAtoms | KernelAtoms) -> N
     Parameters
     ----------
     path : str or path-like
-        File to write, with the suffix ``.npz``. An existing file is replaced, in
-        one step: a reader sees the old file or the new one.
+        File to write, with the suffix ``.npz``. An existing file, or the one that
+        a symbolic link points to, is replaced in one step: a reader sees the old
+        file or the new one.
     atoms : SpectralAtoms or KernelAtoms
-        What to write; fields that are None stay None.
+        What to write; fields that are None stay None, and bfloat16 is stored as
+        float32.
 
     Raises
     ------
+    FileNotFoundError
+        If the folder does not exist.
     TypeError
         If ``atoms`` is neither of the two types.
     ValueError
@@ -54,16 +59,29 @@ def save_atoms(path: str | os.PathLike, atoms: SpectralAtoms | KernelAtoms) -> N
     if path.suffix != ".npz":
         raise ValueError(f"path: expected a name that ends in .npz; got {path.name!r}")
     fields: dict[str, Any] = {"type": kind, "format": _FORMAT}
-    fields |= {k: np.asarray(v) for k, v in atoms._asdict().items() if v is not None}
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
+    fields |= {k: _storable(v) for k, v in atoms._asdict().items() if v is not None}
+    _replace(pathlib.Path(os.path.realpath(path)), fields)
+
+
+def _storable(value):
+    """An array of a dtype that NumPy itself knows, unlike bfloat16."""
+    value = np.asarray(value)
+    return value.astype(np.float32) if value.dtype.isbuiltin == 2 else value
+
+
+def _replace(path, fields):
+    """Write an archive to a temporary name beside ``path``, then rename it."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
+    part = path.with_name(f".{path.stem}-{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(part, "xb") as file:  # not mkstemp, which disregards the umask
             np.savez(file, **fields)
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
     except BaseException:
-        os.unlink(part)
+        part.unlink(missing_ok=True)
         raise
 
 
@@ -86,7 +104,8 @@ def load_atoms(path: str | os.PathLike) -> SpectralAtoms | KernelAtoms:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is no archive of atoms, or of a later format.
+        If the file is no archive of atoms, damaged, of a later format, or its
+        fields do not fit together.
 
     Examples
     --------
@@ -97,14 +116,12 @@ def load_atoms(path: str | os.PathLike) -> SpectralAtoms | KernelAtoms:
     FileNotFoundError: [Errno 2] No such file or directory: 'no_such_file.npz'
     """
     wrong = f"path: expected a file that save_atoms wrote; got {str(path)!r}"
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            fields = dict(archive)
-    except (ValueError, EOFError, zipfile.BadZipFile, TypeError) as error:
-        raise ValueError(f"{wrong} ({error})") from None
+    fields = _read(path, wrong)
     kind, version = fields.pop("type", None), fields.pop("format", None)
     if kind is None or version is None or str(kind) not in _TYPES:
         raise ValueError(wrong)
+    if version.ndim or version.dtype.kind not in "iu" or version < 1:
+        raise ValueError(f"{wrong} with format {version.tolist()!r}")
     if int(version) > _FORMAT:
         raise ValueError(
             f"path: expected format {_FORMAT} or earlier; got format {int(version)}, "
@@ -114,9 +131,39 @@ def load_atoms(path: str | os.PathLike) -> SpectralAtoms | KernelAtoms:
     required = set(container._fields) - set(container._field_defaults)
     if not required <= set(fields) <= set(container._fields):
         raise ValueError(f"{wrong} with fields {sorted(fields)}")
+    _check_fields(container, fields, wrong)
     return container(
         **{
             name: jnp.asarray(value, jax.dtypes.canonicalize_dtype(value.dtype))
             for name, value in fields.items()
         }
     )
+
+
+def _read(path, wrong):
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                return dict(archive)
+        except Exception as error:  # zipfile, zlib and NumPy raise a dozen types
+            raise ValueError(f"{wrong} ({error})") from None
+
+
+def _check_fields(container, fields, wrong):
+    """Raise unless all fields are numbers and, after the batch axes, fit together."""
+    for name, value in fields.items():
+        if value.dtype.kind not in "biufc":
+            raise ValueError(f"{wrong} with {name} of dtype {value.dtype}")
+    lead = fields["lam"].shape[:-1]
+    if any(value.shape[: len(lead)] != lead for value in fields.values()):
+        shapes = {name: value.shape for name, value in fields.items()}
+        raise ValueError(f"{wrong} with shapes {shapes}")
+    one = {
+        name: jax.ShapeDtypeStruct(value.shape[len(lead) :], value.dtype)
+        for name, value in fields.items()
+    }
+    try:
+        check_atoms("atoms", container(**one), jax.tree_util.Partial(jnp.vdot))
+        check_shape("atoms.condition", one.get("condition", 1.0), ())
+    except ValueError as error:
+        raise ValueError(f"{wrong} ({error})") from None

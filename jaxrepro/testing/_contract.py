@@ -57,6 +57,10 @@ class ContractError(AssertionError):
         self.check = check
         self.happened = happened
 
+    def __reduce__(self):
+        # An exception is rebuilt from its message otherwise, and this takes three.
+        return type(self), (self.function, self.check, self.happened)
+
 
 def check_contract(case: Case) -> tuple[str, ...]:
     """Check the rules that every public numerical function obeys.

@@ -62,6 +62,7 @@ def test_an_unstable_system_overflows_to_infinity_not_to_an_error():
         ((A,), {"n_steps": 0}, "n_steps: expected an integer >= 1"),
         ((A,), {"n_burn": -1}, "n_burn: expected an integer >= 0"),
         ((A,), {"noise": A[0]}, r"noise: expected shape \(\)"),
+        ((A,), {"noise": -1}, r"noise: expected a value in \[0, inf\); got -1"),
     ],
 )
 def test_errors(arguments, options, message, plain_errors):

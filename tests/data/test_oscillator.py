@@ -77,6 +77,8 @@ def test_integers_are_promoted():
         ((F, TAU), {"n_steps": 0}, "n_steps: expected an integer >= 1; got 0"),
         ((F, TAU), {"dt": F}, r"dt: expected shape \(\); got shape \(2,\)"),
         ((F, TAU), {"noise": F}, r"noise: expected shape \(\); got shape \(2,\)"),
+        ((F, TAU), {"dt": 0}, r"dt: expected a value in \(0, inf\); got 0"),
+        ((F, TAU), {"noise": -1}, r"noise: expected a value in \[0, inf\); got -1"),
     ],
 )
 def test_errors(arguments, options, message, plain_errors):
@@ -110,3 +112,5 @@ def test_square_wave_errors(plain_errors):
         square_wave(1.0, n_terms=0)
     with pytest.raises(ValueError, match=r"frequency: expected shape \(\)"):
         square_wave(F, n_terms=1)
+    with pytest.raises(ValueError, match="frequency: expected a value in .* got -1"):
+        square_wave(-1, n_terms=1)

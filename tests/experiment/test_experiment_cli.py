@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import textwrap
@@ -174,3 +175,69 @@ def test_as_a_program_with_an_ascii_terminal(package, source, tmp_path):
     assert done.returncode == 0, done.stderr
     assert b"gr??er als ?" in done.stdout
     assert b"report: results/" in done.stdout
+
+
+def one_line(capsys):
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err.count("\n") == 1 and err.strip()
+
+
+def test_a_results_folder_that_cannot_be(package, source, capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    name = package(a__one=source())
+    for out in ("file", "file/sub"):
+        assert main(name, ["run", "a", "--quick", "--out", out]) == 2
+        assert f"--out: expected a folder, or the name of a new one; got {out}" in (
+            one_line(capsys)
+        )
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", b"\xff", None])
+@pytest.mark.parametrize(
+    "place", ["results/*/summary.json", "results/*/*/*/manifest.json"]
+)
+def test_damaged_records_are_named(package, source, capsys, tmp_path, place, text):
+    name = package(a__one=source())
+    main(name, ["run", "all", "--quick"])
+    (file,) = tmp_path.glob(place)
+    if text is None:
+        file.unlink()
+    else:
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    capsys.readouterr()
+    commands = [["run", "--resume"], ["report"]]
+    if text is None and file.name == "manifest.json":
+        commands = commands[:1]  # the report shows a run that has not started
+    for command in commands:
+        assert main(name, [*command, str(file.parent)]) == 2
+        assert str(file if text is not None else file.parent) in one_line(capsys)
+
+
+@pytest.mark.parametrize("command", [["list"], ["run", "a/one", "--help"]])
+def test_a_broken_pipe_is_silent(package, source, command):
+    name = package(a__one=source())
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", name, *command], stdout=write, stderr=subprocess.PIPE
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["--out", "a/one", "a"], ["a", "--out", "a/one"], ["--out", "b/x", "a/one"]],
+)
+def test_the_value_of_an_option_is_no_experiment(package, source, tmp_path, command):
+    name = package(a__one=source(), b__x=source())
+    assert main(name, ["run", "--quick", *command]) == 0
+    assert len(list(tmp_path.glob("[ab]/*/a/one/*/config.json"))) == 1
+
+
+def test_the_value_of_a_setting_is_no_experiment(package, source, tmp_path):
+    text = source().replace("    n: int = 5", '    label: str = ""\n    n: int = 5')
+    name = package(a__one=text, b__x=source())
+    assert main(name, ["run", "--label", "b/x", "a/one", "--quick"]) == 0
+    assert configs(tmp_path)[0]["config"]["label"] == "b/x"

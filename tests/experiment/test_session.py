@@ -1,3 +1,4 @@
+import errno
 import os
 import re
 import signal
@@ -167,3 +168,46 @@ def test_a_config_is_for_one_experiment(package, source):
     name = package(a__one=source(), a__two=source())
     with pytest.raises(ValueError, match="config: expected None for 2 experiments"):
         run_session(name, ["a/one", "a/two"], config=object())
+
+
+@pytest.mark.parametrize("at_import", [False, True])
+def test_an_experiment_may_change_the_working_directory(
+    package, source, tmp_path, at_import
+):
+    leave = 'import os; os.makedirs("away"); os.chdir("away")'
+    text = source(plot=leave) if at_import else source(body=leave)
+    name = package(a__leaves=text, b__stays=source())
+    session = run_session(name, ["a/leaves", "b/stays"], quick=True, results="out")
+    assert session.as_declared
+    assert session.folder.parent == tmp_path / "out"
+    assert os.listdir(tmp_path / "away") == []
+    assert os.getcwd() == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "file", ["config.json", "manifest.json", "claims.json", "log.jsonl"]
+)
+def test_a_full_disk_fails_one_run(package, source, tmp_path, monkeypatch, file):
+    import jaxrepro.experiment._files as files
+    import jaxrepro.experiment._folder as folder
+
+    def full(path, *args, **kwargs):
+        opened = open(path, *args, **kwargs)
+        if "first" in str(path) and str(path).endswith(file):
+            opened.close()
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return opened
+
+    for module in (files, folder):
+        monkeypatch.setattr(module, "open", full, raising=False)
+    name = package(a__first=source(), b__second=source())
+    session = run_session(name, ["a/first", "b/second"], quick=True)
+    first, second = session.results
+    assert (first.status, second.status) == ("failed", "complete")
+    assert "No space left on device" in first.error
+    assert list(tmp_path.rglob(".tmp-*")) == []
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    again = run_session(name, ["a/first"], quick=True, resume=session.folder)
+    assert again.results[0].status == "complete"

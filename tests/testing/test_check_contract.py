@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import pickle
 from typing import NamedTuple
 
 import equinox as eqx
@@ -434,3 +435,9 @@ def test_case_checks_itself():
     assert (case.label, case.function) == ("sin[small]", "sin")
     with pytest.raises(AttributeError):
         case.tol32 = 1.0
+
+
+def test_a_broken_contract_crosses_processes():
+    error = ContractError("emd", "jit, float32", "output is nan, not 1.0")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.check) == (str(error), error.check)
