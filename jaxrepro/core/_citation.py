@@ -106,6 +106,8 @@ def cite(*fns: Callable) -> str:
 
     Raises
     ------
+    TypeError
+        If an argument is not a function.
     KeyError
         If an attached key is in no ``references.bib``.
 
@@ -115,6 +117,12 @@ def cite(*fns: Callable) -> str:
     >>> print(cite(operators.sgot).splitlines()[0])
     % definition of the spectral-Grassmann Wasserstein metric
     """
+    for fn in fns:
+        if not callable(fn):
+            raise TypeError(
+                f"fns: expected functions such as operators.sgot; got {fn!r} "
+                "(names are for the command `jaxrepro cite`)"
+            )
     statements: dict[tuple[str, str], list[str]] = {}
     for key, statement, area in citations(*fns):
         statements.setdefault((key, area), []).append(f"% {statement}\n")

@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Key, Real, UInt32
 
 from ..core import check_integer, check_interval, check_shape, promote_floating
@@ -123,10 +124,13 @@ def monte_carlo_cv(
 
 def _labels(labels, n):
     check_shape("labels", labels, (n,))
-    labels = jnp.asarray(labels)
-    if not jnp.issubdtype(labels.dtype, jnp.integer):
-        raise TypeError(f"labels: expected integers; got {labels.dtype}")
-    return labels
+    dtype = getattr(labels, "dtype", None) or np.asarray(labels).dtype
+    if not jnp.issubdtype(dtype, jnp.integer):
+        raise TypeError(
+            f"labels: expected integers; got {dtype}; number classes by "
+            "np.unique(labels, return_inverse=True)[1]"
+        )
+    return jnp.asarray(labels)
 
 
 @functools.partial(jax.jit, static_argnames="k")

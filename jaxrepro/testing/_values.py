@@ -75,6 +75,20 @@ def check_vmap(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     return None
 
 
+def check_vmap_traces(case: Case, inputs: list[Inputs], tol: float) -> str | None:
+    """Without running it, a batch has the shapes and dtypes of its members."""
+    call, leaves = inputs[0].call, inputs[0].leaves
+    single = jax.eval_shape(call, leaves)
+    many = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct((len(inputs), *x.shape), x.dtype), leaves
+    )
+    batch = jax.eval_shape(jax.vmap(call), many)
+    for (path, one), (_, several) in zip(paths(single), paths(batch)):
+        if several.shape[1:] != one.shape or several.dtype != one.dtype:
+            return f"{path} of a batch is {several}, of a member {one}"
+    return None
+
+
 def check_dtype(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     """Outputs are arrays in the precision of the inputs and not weakly typed."""
     first = inputs[0]

@@ -88,3 +88,9 @@ def test_every_key_of_the_package_resolves(area):
     for citation in citations(*functions):
         assert citation.key in bibtex_entries(citation.area), citation
     assert cite(*functions).count("\n@") == len({c.key for c in citations(*functions)})
+
+
+@pytest.mark.parametrize("name", ["operators.sgot", 3])
+def test_names_are_no_functions(name):
+    with pytest.raises(TypeError, match="fns: expected functions"):
+        cite(name)

@@ -144,7 +144,7 @@ def test_zero_singular_value_gives_finite_atoms_and_derivatives():
     def distance(v, w):
         return sgot(spectral_atoms(fit._replace(V=v, W=w), 0.5), other, eta=0.5)
 
-    for g in jax.grad(distance, (0, 1))(fit.V, fit.W):
+    for g in jax.jit(jax.grad(distance, (0, 1)))(fit.V, fit.W):
         assert np.all(np.isfinite(g))
 
 

@@ -161,6 +161,7 @@ def kernel_systems(kernel, n=9, mask=None):
     return jax.vmap(fit)(x, y)
 
 
+@pytest.mark.slow
 def test_linear_kernel_equals_explicit_features():
     linear = LinearKernel()
     explicit = operator_barycenter(kernel_systems(None), eta=0.1, n_iter=N_ITER)
@@ -187,6 +188,7 @@ def test_in_a_gaussian_kernel_space(find):
     assert mean.objective < mean.history[0]
 
 
+@pytest.mark.slow
 def test_padded_atoms_do_not_matter(two):
     wide = [(0, 0)] * 2 + [(0, 1)]
     pad = lambda z: jnp.pad(z, wide[3 - z.ndim :], constant_values=jnp.nan)

@@ -100,6 +100,8 @@ def test_bad_input_is_named(getkey):
         knn_predict(distances, np.zeros(3, int))
     with pytest.raises(TypeError, match="labels: expected integers; got float32"):
         knn_predict(distances, np.zeros(2, np.float32))
+    with pytest.raises(TypeError, match="labels: expected integers; got <U1; number"):
+        knn_predict(np.ones((1, 2)), np.array(["a", "b"]))
     with pytest.raises(ValueError, match=r"k: expected an integer in \[1, 2\]; got 3"):
         knn_predict(distances, labels, k=3)
     with pytest.raises(ValueError, match=r"distances: expected shape \(n_test, n_t"):

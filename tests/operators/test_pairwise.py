@@ -33,7 +33,9 @@ def systems(stable_matrices):
     [
         {},
         {"convention": "pot", "kind": "geodesic", "p": 2, "scaling": (1.0, 0.2)},
-        {"solver": "sinkhorn", "eps": 0.1, "n_iter": 50},
+        pytest.param(
+            {"solver": "sinkhorn", "eps": 0.1, "n_iter": 50}, marks=pytest.mark.slow
+        ),
     ],
     ids=str,
 )
@@ -108,6 +110,7 @@ def kernel_systems(n_systems=4, n=9, d=3, r=3):
     return kernel, atoms
 
 
+@pytest.mark.slow
 def test_kernel_systems_of_unequal_length():
     kernel, atoms = kernel_systems()
     batch = stack(atoms)

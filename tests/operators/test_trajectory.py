@@ -238,6 +238,7 @@ def test_a_dead_recording_gives_nan_in_its_row_only():
 
 
 @pytest.mark.usefixtures("x64")
+@pytest.mark.slow
 def test_nonlinear_oscillators_with_a_kernel(getkey):
     # Van der Pol oscillators: the strength of the nonlinearity is what differs.
     def van_der_pol(mu, start, n=200, dt=0.075):

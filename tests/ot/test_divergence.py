@@ -27,7 +27,9 @@ def costs(x, y):
     return square(x, y), square(x, x), square(y, y)
 
 
-@pytest.mark.parametrize(("rho", "scale"), [(math.inf, 1.0), (0.5, 1.7)])
+@pytest.mark.parametrize(
+    ("rho", "scale"), [pytest.param(math.inf, 1.0, marks=pytest.mark.slow), (0.5, 1.7)]
+)
 def test_three_terms(x64, rho, scale):
     x, y, a, b = clouds(0)
     a = scale * a

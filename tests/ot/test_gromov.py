@@ -141,6 +141,7 @@ def test_alpha_zero_is_plain_transport(x64):
     assert abs(result.reg_value - expected.reg_value) < 1e-10
 
 
+@pytest.mark.slow
 def test_float32_also_when_x64_is_on(x64):
     args = [np.float32(z) for z in spaces(6)]
     result = ot.gromov_wasserstein(*args, eps=0.1)

@@ -65,6 +65,7 @@ def test_padding_and_mass(x64):
     np.testing.assert_allclose(np.sum(tripled.inner), 3, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_float32_also_when_x64_is_on(x64):
     x, y = (np.float32(z) for z in clouds(3))
     single = ot.low_rank_sinkhorn(jax.random.key(3), x, y, eps=0.01, rank=3, **FAST)

@@ -284,7 +284,7 @@ FAULTS = [
     (no_kernel_on_tpus, "lower, float32", "does not lower for tpu"),
     (weak_output, "dtype, float32", r"output\[1\] is weakly"),
     (python_output, "dtype, float32", r"output\[1\] is a float, not an array"),
-    (mixes_the_batch, "vmap, float32", "differ in member"),
+    (mixes_the_batch, "vmap, float64", "differ in member"),
     (wrong_derivative, "grad, float64", "derivative and finite difference differ"),
     (forward_only, "grad, float64", "Reverse-mode"),
     (reverse_only, "grad, float64", "forward-mode"),
