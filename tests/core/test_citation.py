@@ -90,6 +90,7 @@ def test_every_key_of_the_package_resolves(area):
     assert cite(*functions).count("\n@") == len({c.key for c in citations(*functions)})
 
 
+@pytest.mark.usefixtures("plain_errors")
 @pytest.mark.parametrize("name", ["operators.sgot", 3])
 def test_names_are_no_functions(name):
     with pytest.raises(TypeError, match="fns: expected functions"):
