@@ -448,7 +448,7 @@ MEANS = [
     Case(
         op.operator_barycenter,
         mean_of_two,
-        {"n_iter": 3},
+        {"n_iter": 3, "n_starts": 2},
         traced={"eta": 0.3, "lr": 0.03},
         differentiable=False,
         tol32=2e-3,
