@@ -323,9 +323,9 @@ def _descend(targets, weights, start, eta, scaling, lr, *, options, n_iter, real
         _parts(start.right), _parts(start.left), _parts(start.lam / unit_of_lam)
     )
     carry = free, start.lam, optimiser.init(free)
-    (free, lam, _), history = jax.lax.scan(step, carry, length=n_iter)
-    lam = eigenvalues(free, symmetric(transport(unit(free, lam))))
+    # The step size has fallen to 0 at the last step, which only adapts eigenvalues.
+    (free, lam, _), history = jax.lax.scan(step, carry, length=n_iter + 1)
     plans = transport(unit(free, lam))
     right, left = _bound(free, live)
     atoms = SpectralAtoms(lam, right, left, start.weight)
-    return BarycenterResult(atoms, plans, objective(free, lam, plans), history)
+    return BarycenterResult(atoms, plans, objective(free, lam, plans), history[:-1])
