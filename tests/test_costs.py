@@ -1,10 +1,15 @@
 """The heaviest functions cost what the record says; a new cost is a decision."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import jax
 import pytest
 
 from benchmarks import costs
 
+ROOT = Path(__file__).parents[1]
 CALLS = costs.calls()
 RECORD = costs.read_snapshot()
 
@@ -32,3 +37,12 @@ def test_a_dearer_function_is_seen():
     cheap = costs.Call(lambda a, b: a @ b, (array, array))
     dear = costs.Call(lambda a, b: (a @ b) @ b, (array, array))
     assert costs.contractions(dear) == 2 * costs.contractions(cheap) == 2 * 2 * 8**3
+
+
+def test_costs_are_no_comparison_of_their_own():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "costs"],
+        capture_output=True, text=True, cwd=ROOT, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stdout.strip() == "unknown: costs; known: ot"
