@@ -31,10 +31,7 @@ from ._fit import (
 )
 from ._ground_cost import ground_cost as ground_cost
 from ._hilbert_schmidt import hs_distance as hs_distance
-from ._interpolate import (
-    interpolate as interpolate,
-    operator_from_atoms as operator_from_atoms,
-)
+from ._interpolate import interpolate as interpolate
 from ._kernels import (
     GaussianKernel as GaussianKernel,
     LinearKernel as LinearKernel,
@@ -56,6 +53,7 @@ from ._observability import (
 from ._operator_norm import operator_norm_distance as operator_norm_distance
 from ._overlap import overlap as overlap
 from ._pairwise import sgot_pairwise as sgot_pairwise
+from ._reconstruction import operator_from_atoms as operator_from_atoms
 from ._regression import (
     principal_component_regression as principal_component_regression,
     reduced_rank_regression as reduced_rank_regression,

@@ -19,10 +19,12 @@ from ..core import (
     paper,
     safe_norm,
 )
+from ..ot._no_derivative import mark
 from ._conjugation import conjugate_partners, pair_up, symmetric_plan
 from ._coordinates import from_coordinates, to_coordinates
 from ._ground_cost import CostOptions, check_traced, unit_cost
 from ._measure import KernelAtoms, SpectralAtoms, check_atoms, live_atoms
+from ._pairwise import sgot_pairwise
 
 COSTS = {
     "quad": CostOptions("projector", "quad", 2.0, 1.0, 1.0, False),
@@ -134,9 +136,10 @@ def operator_barycenter(
     -----
     The problem is not convex. The constraint set and the descent on plans,
     eigenvalues and functions are the paper's; the closed form of the eigenvalues,
-    the projection and Adam are ours. Memory :math:`O(N d r)`. Derivatives of the
-    result in the data are those of the unrolled steps and need memory for all of
-    them.
+    the projection and Adam are ours. Memory :math:`O(N d r)`.
+
+    ``objective`` has first derivatives by the envelope theorem, exact where the
+    steps have converged; those of the other fields are NaN.
 
     References
     ----------
@@ -226,8 +229,6 @@ def nearest_systems(batch, weights, eta, scaling, kernel, cost, n_starts):
     """Systems with the smallest objectives, best first."""
     if n_starts == len(batch.lam):
         return batch
-    from ._pairwise import sgot_pairwise
-
     distances = sgot_pairwise(
         batch, eta=eta, scaling=scaling, kernel=kernel, convention=cost, p=2
     )
@@ -325,7 +326,13 @@ def _descend(targets, weights, start, eta, scaling, lr, *, options, n_iter, real
     carry = free, start.lam, optimiser.init(free)
     # The step size has fallen to 0 at the last step, which only adapts eigenvalues.
     (free, lam, _), history = jax.lax.scan(step, carry, length=n_iter + 1)
+    free, lam = jax.lax.stop_gradient((free, lam))
     plans = transport(unit(free, lam))
     right, left = _bound(free, live)
     atoms = SpectralAtoms(lam, right, left, start.weight)
-    return BarycenterResult(atoms, plans, objective(free, lam, plans), history[:-1])
+    # At the minimum the objective has the derivative of the cost alone; Adam has none
+    # where a gradient is 0.
+    value = objective(free, lam, plans)
+    inputs = [weights, eta, *(p for z in targets[:3] for p in _parts(z))]
+    atoms, plans, history = mark((atoms, plans, history[:-1]), inputs)
+    return BarycenterResult(atoms, plans, value, history)

@@ -15,17 +15,18 @@ def without_derivative(compute, *inputs):
     # Those libraries make arrays of the default precision, whatever comes in.
     with jax.enable_x64(dtype == jnp.float64):
         outputs = compute(*lax.stop_gradient(inputs))
-    return _mark(outputs, inputs)
+    return mark(outputs, inputs)
 
 
 @jax.custom_jvp
-def _mark(outputs, inputs):
+def mark(outputs, inputs):
+    """Outputs whose derivative in the real inputs is NaN."""
     return outputs
 
 
-@_mark.defjvp
+@mark.defjvp
 def _mark_jvp(primals, tangents):
     outputs, inputs = primals
     total = jnp.sum(jnp.stack([jnp.sum(t) for t in jax.tree.leaves(tangents[1])]))
     nan = jax.tree.map(lambda x: jnp.full_like(x, jnp.nan) * total, outputs)
-    return _mark(outputs, inputs), nan
+    return mark(outputs, inputs), nan

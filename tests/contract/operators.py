@@ -146,8 +146,7 @@ RECORDINGS = [
         static=WINDOWS,
         traced={"gamma": 0.1, "eta": 0.4},
         platforms=EIG,
-        # Its derivative is that of the two functions it joins; a slow test has it.
-        differentiable=False,
+        differentiable=False,  # a slow case has it
     ),
 ]
 
@@ -439,10 +438,48 @@ def mean_of_two(key, dtype):
     return batch, np.asarray([0.3, 0.7], dtype)
 
 
+def mean_of_two_unweighted(key, dtype):
+    """The same without masses, which a finite difference cannot move."""
+    batch, weights = mean_of_two(key, dtype)
+    return batch._replace(weight=None), weights
+
+
 def on_the_way(batch, ts):
     first, second = (op.SpectralAtoms(*(x[k] for x in batch[:4])) for k in (0, 1))
     return op.interpolate(first, second, ts, eta=0.3, n_iter=3)
 
+
+DERIVATIVES = [
+    Case(
+        op.distance_matrix,
+        two_recordings,
+        static=WINDOWS,
+        traced={"gamma": 0.1, "eta": 0.4},
+        platforms=EIG,
+        name="distance_matrix[derivative]",
+    ),
+    Case(
+        # Finite differences leave the real operators, so the mean must be free to.
+        op.operator_barycenter,
+        mean_of_two_unweighted,
+        {"n_starts": 2, "real": False},
+        traced={"eta": 0.3},
+        differentiable=("objective",),
+        name="operator_barycenter[derivative]",
+        tol32=2e-3,
+        **ADAM,
+    ),
+    Case(
+        op.measure_barycenter,
+        mean_of_two_unweighted,
+        traced={"eta": 0.3},
+        differentiable=("objective",),
+        name="measure_barycenter[derivative]",
+        tol32=2e-3,
+        strict=False,
+        reason="optax's Hungarian solver promotes integers",
+    ),
+]
 
 MEANS = [
     Case(
@@ -505,9 +542,10 @@ MEANS = [
     ),
 ]
 
-CASES = [*RECORDINGS, *DISTANCES, *MEANS]
+CASES = [*RECORDINGS, *DISTANCES, *MEANS, *DERIVATIVES]
 
 SLOW = {
+    *(case.label for case in DERIVATIVES),
     "biorthonormalize[kernel]",
     "ground_cost[kernel]",
     "ground_cost[pot]",
