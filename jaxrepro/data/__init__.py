@@ -1,12 +1,16 @@
 """Small real data sets and synthetic generators; nothing is ever downloaded."""
 
+from ._archive import load_uea as load_uea
 from ._basic_motions import load_basic_motions as load_basic_motions
 from ._bunch import Bunch as Bunch
+from ._japanese_vowels import load_japanese_vowels as load_japanese_vowels
 from ._linear_system import make_linear_system as make_linear_system
 from ._oscillator import (
     make_oscillator as make_oscillator,
     square_wave as square_wave,
 )
+from ._shoulder_exercises import load_shoulder_exercises as load_shoulder_exercises
+from ._spoken_digits import load_spoken_digits as load_spoken_digits
 from ._ts import (
     TimeSeriesFile as TimeSeriesFile,
     TsFormatError as TsFormatError,
@@ -18,6 +22,10 @@ __all__ = [
     "TimeSeriesFile",
     "TsFormatError",
     "load_basic_motions",
+    "load_japanese_vowels",
+    "load_shoulder_exercises",
+    "load_spoken_digits",
+    "load_uea",
     "make_linear_system",
     "make_oscillator",
     "read_ts",

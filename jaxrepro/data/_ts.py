@@ -16,11 +16,12 @@ class TimeSeriesFile(NamedTuple):
     labels : tuple of str or None
         Class label of each recording, None if the file has no classes.
     label_names : tuple of str
-        Classes that the header declares, in its order.
+        Classes that the header declares, in its order; those that occur, sorted,
+        if it declares none.
     header : dict of str to str
         All ``@`` lines, names in lower case.
     comments : str
-        Text of the ``#`` lines.
+        Text of the ``#`` and ``%`` lines.
     """
 
     series: tuple[np.ndarray, ...]
@@ -61,7 +62,8 @@ def read_ts(path: str | Path) -> TimeSeriesFile:
     After the header lines (``@name value``) and ``@data``, every line is one
     recording: channels separated by colons, the values of a channel by commas,
     ``?`` for a missing value, and the class label after the last colon if the
-    header says ``@classLabel true``.
+    header says ``@classLabel true``. Lengths may differ between recordings, unless
+    the header says ``@equalLength true``, but not between the channels of one.
 
     Examples
     --------
@@ -85,7 +87,7 @@ def read_ts(path: str | Path) -> TimeSeriesFile:
             try:
                 if not line:
                     continue
-                if line.startswith("#"):
+                if line.startswith(("#", "%")):
                     comments.append(line[1:].strip())
                 elif in_data:
                     channels, label = _parse_recording(line, header)
@@ -100,17 +102,20 @@ def read_ts(path: str | Path) -> TimeSeriesFile:
                     header[name.lower()] = value.strip()
                 else:
                     raise ValueError(
-                        f"expected a line with '@' or '#' first; got {line[:40]!r}"
+                        f"expected a line with '@', '#' or '%' first; got {line[:40]!r}"
                     )
             except ValueError as error:
                 raise TsFormatError(f"{path}, line {number}: {error}") from None
     if not series:
         missing = "a recording after '@data'" if in_data else "a line '@data'"
         raise TsFormatError(f"{path}: expected {missing}; got the end of the file")
+    names = _label_names(header)
+    if _has_classes(header) and not names:
+        names = tuple(sorted(set(labels)))
     return TimeSeriesFile(
         series=tuple(series),
         labels=tuple(labels) if _has_classes(header) else None,
-        label_names=_label_names(header),
+        label_names=names,
         header=header,
         comments="\n".join(comments),
     )
@@ -135,12 +140,23 @@ def _check_header(header):
         raise ValueError("expected class labels or none; got '@targetLabel true'")
 
 
+def _number(name, header):
+    """Integer that the header gives, 0 for none."""
+    text = header.get(name.lower()) or "0"
+    if not text.isdecimal():
+        raise ValueError(f"expected an integer after '@{name}'; got {text!r}")
+    return int(text)
+
+
 def _parse_recording(line, header):
     """Array of shape (n_steps, n_channels) and the label, or None."""
     parts = line.split(":")
     label = parts.pop().strip() if _has_classes(header) else None
     if not parts:
         raise ValueError("expected values and a class label separated by ':'")
+    if label is not None and (not label or "," in label):
+        got = repr(label[:40]) if label else "nothing"
+        raise ValueError(f"expected a class label after the last ':'; got {got}")
     channels = [_parse_channel(part, i) for i, part in enumerate(parts, start=1)]
     lengths = [len(channel) for channel in channels]
     if len(set(lengths)) > 1:
@@ -162,12 +178,12 @@ def _parse_channel(text, position):
 def _check_recording(series, label, header):
     recording, first = series[-1], series[0]
     n_steps, n_channels = recording.shape
-    declared = header.get("dimensions") or header.get("dimension")
-    expected = int(declared) if declared else first.shape[1]
+    expected = _number("dimensions", header) or _number("dimension", header)
+    expected = expected or first.shape[1]
     if n_channels != expected:
         raise ValueError(f"expected {expected} channels; got {n_channels}")
     if _is_true(header, "equallength"):
-        length = int(header.get("serieslength") or len(first))
+        length = _number("seriesLength", header) or len(first)
         if n_steps != length:
             raise ValueError(f"expected {length} values a channel; got {n_steps}")
     names = _label_names(header)

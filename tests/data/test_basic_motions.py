@@ -73,7 +73,8 @@ def test_a_folder_of_ones_own(motions, tmp_path, monkeypatch):
     by_variable = load_basic_motions()
     assert by_variable.source == str(tmp_path / "BasicMotions")
     # A data folder without this set leaves the installed copy.
-    monkeypatch.setenv("JAXREPRO_DATA", str(tmp_path / "BasicMotions"))
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("JAXREPRO_DATA", str(tmp_path / "empty"))
     assert load_basic_motions().source == motions.source
 
 

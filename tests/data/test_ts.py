@@ -4,7 +4,7 @@ import pytest
 from jaxrepro.data import TsFormatError, read_ts
 
 HEADER = """# A comment – über
-#another
+%another
 @problemName Test
 @timeStamps false
 @univariate false
@@ -44,6 +44,12 @@ def test_missing_values_and_no_labels(write):
     np.testing.assert_array_equal(file.series[1], [[np.nan]])
 
 
+def test_classes_that_the_header_leaves_out(write):
+    file = read_ts(write("@classLabel true\n@data\n1:b\n2:a\n3:b\n"))
+    assert file.labels == ("b", "a", "b")
+    assert file.label_names == ("a", "b")
+
+
 def test_mark_of_byte_order_and_line_ends(write):
     text = "\ufeff@classLabel true a\n@DATA\n1,2:a\n"
     file = read_ts(write(text, newline="\r\n"))
@@ -58,11 +64,13 @@ def test_any_path(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nonsense\n", "line 1: expected a line with '@' or '#' first; got 'nonsense'"),
+        ("nonsense\n", "line 1: expected a line with '@', '#' .* got 'nonsense'"),
         ("@data\n1,x,3\n", "line 2: channel 1: expected numbers or .* got 'x'"),
         ("@data\n1,,3\n", "line 2: channel 1: expected numbers or .* got ''"),
         ("@classLabel true a\n@data\n1:2:b\n", "line 3: expected a label among a; got"),
         ("@classLabel true a\n@data\n1,2\n", "line 3: expected values and a class"),
+        ("@classLabel true\n@data\n1:2,3\n", "line 3: expected a class label .*'2,3'"),
+        ("@classLabel true a\n@data\n1:\n", "line 3: expected a class .* got nothing"),
         ("@data\n1:2\n1\n", "line 3: expected 2 channels; got 1"),
         ("@dimensions 3\n@data\n1:2\n", "line 3: expected 3 channels; got 2"),
         ("@data\n1,2:3\n", r"line 2: expected channels of one length; got .*\[2, 1\]"),
@@ -73,7 +81,11 @@ def test_any_path(write):
         ("@equalLength true\n@data\n1,2\n1\n", "line 4: expected 2 values a channel"),
         ("@timeStamps true\n@data\n(0,1)\n", "line 2: expected series without time"),
         ("@targetLabel true\n@data\n1:2\n", "line 2: expected class labels or none"),
-        ("@dimensions two\n@data\n1\n", "line 3: .*'two'"),
+        ("@dimensions two\n@data\n1\n", "line 3: .* after '@dimensions'; got 'two'"),
+        (
+            "@equalLength true\n@seriesLength x\n@data\n1\n",
+            "line 4: expected an integer after '@seriesLength'; got 'x'",
+        ),
         ("@data\n", "expected a recording after '@data'; got the end of the file"),
         ("", "expected a line '@data'; got the end of the file"),
     ],
