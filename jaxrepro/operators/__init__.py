@@ -25,6 +25,19 @@ from ._embedding import (
     delay_embed as delay_embed,
     snapshot_pairs as snapshot_pairs,
 )
+from ._feature_atoms import feature_atoms as feature_atoms
+from ._feature_losses import (
+    spectral_contrastive_loss as spectral_contrastive_loss,
+    vamp2_loss as vamp2_loss,
+)
+from ._feature_map import (
+    FeatureMap as FeatureMap,
+    koopman_features as koopman_features,
+)
+from ._feature_training import (
+    FeatureFit as FeatureFit,
+    train_features as train_features,
+)
 from ._fit import (
     KernelOperatorFit as KernelOperatorFit,
     LinearOperatorFit as LinearOperatorFit,
@@ -65,6 +78,7 @@ from ._sgot import (
     sgot as sgot,
     sot as sot,
 )
+from ._sgot_loss import sgot_loss as sgot_loss
 from ._store import load_atoms as load_atoms, save_atoms as save_atoms
 from ._trajectory import (
     sgot_from_trajectories as sgot_from_trajectories,
@@ -74,6 +88,8 @@ from ._trajectory import (
 __all__ = [
     "BarycenterResult",
     "DSAResult",
+    "FeatureFit",
+    "FeatureMap",
     "GaussianKernel",
     "KernelAtoms",
     "KernelOperatorFit",
@@ -92,11 +108,13 @@ __all__ = [
     "distance_matrix",
     "dsa",
     "eta_heuristic",
+    "feature_atoms",
     "got",
     "ground_cost",
     "hs_distance",
     "interpolate",
     "knn_predict",
+    "koopman_features",
     "load_atoms",
     "martin_distance",
     "measure_barycenter",
@@ -114,9 +132,13 @@ __all__ = [
     "sgot",
     "sgot_from_trajectories",
     "sgot_from_trajectory",
+    "sgot_loss",
     "sgot_pairwise",
     "snapshot_pairs",
     "sot",
     "spectral_atoms",
+    "spectral_contrastive_loss",
     "spectral_w2",
+    "train_features",
+    "vamp2_loss",
 ]

@@ -57,6 +57,7 @@ def spectral_atoms(
     dt: Real[ArrayLike, ""],
     *,
     mag_floor: Real[ArrayLike, ""] = 1e-3,
+    gap_tol: Real[ArrayLike, ""] = 0.0,
     kernel: Callable | None = None,
     rank: int | None = None,
     select: str = "slowest",
@@ -78,6 +79,9 @@ def spectral_atoms(
     mag_floor : float, default 1e-3
         Eigenvalues with :math:`|\mu|` below this count as noise: they get
         weight 0, and their logarithm is that of the floor.
+    gap_tol : float, default 0.0
+        Eigenvalues :math:`\mu` closer than this do not couple in derivatives, as in
+        :func:`jaxrepro.core.eig_biorthogonal`; values do not depend on it.
     kernel : equinox.Module, optional
         The kernel of the regression; needed for a ``KernelOperatorFit`` only.
     rank : int, optional
@@ -96,8 +100,8 @@ def spectral_atoms(
     ------
     ValueError
         If ``operator`` is not square, ``rank`` exceeds its dimension or rank,
-        ``dt`` or ``mag_floor`` is a concrete number out of range, ``select`` is
-        unknown, or a ``KernelOperatorFit`` comes without its kernel.
+        ``dt``, ``mag_floor`` or ``gap_tol`` is a concrete number out of range,
+        ``select`` is unknown, or a ``KernelOperatorFit`` comes without its kernel.
     TypeError
         If ``rank`` is not an integer.
 
@@ -146,6 +150,8 @@ def spectral_atoms(
     check_interval("dt", dt, 0.0, closed="neither")
     check_shape("mag_floor", mag_floor, ())
     check_interval("mag_floor", mag_floor, 0.0)
+    check_shape("gap_tol", gap_tol, ())
+    check_interval("gap_tol", gap_tol, 0.0)
     fit = None
     if isinstance(operator, LinearOperatorFit | KernelOperatorFit):
         check_fit("operator", operator)
@@ -161,7 +167,7 @@ def spectral_atoms(
     rank = check_integer("rank", rank, maximum=len(matrix))
 
     # This step stays outside jit when its input is concrete (TPUs have no kernel).
-    eig = eig_biorthogonal(matrix)
+    eig = eig_biorthogonal(matrix, gap_tol=gap_tol)
     dt, mag_floor = (jnp.asarray(s, eig.values.real.dtype) for s in (dt, mag_floor))
     is_real = not jnp.iscomplexobj(matrix)
     return _atoms(fit, eig, dt, mag_floor, kernel, rank=rank, is_real=is_real)

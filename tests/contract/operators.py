@@ -1,5 +1,6 @@
 """Contract cases of ``jaxrepro.operators``."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -542,7 +543,132 @@ MEANS = [
     ),
 ]
 
-CASES = [*RECORDINGS, *DISTANCES, *MEANS, *DERIVATIVES]
+# Learned features.
+
+
+def one_layer(params, x):
+    """A feature map in one line, which computes in the precision of its data."""
+    return jnp.tanh(x @ params["w"] + params["b"][None])
+
+
+def weights(key, d=3, m=4):
+    rng = numpy_generator(key)
+    return {"w": rng.normal(size=(d, m)) / 2, "b": rng.normal(size=m) / 2}
+
+
+def one_layer_init(key):
+    return {"w": jax.random.normal(key, (3, 4)), "b": jnp.zeros(4)}
+
+
+def feature_args(batch, *more):
+    """Parameters, recordings of three channels, and what comes after them."""
+
+    def make_args(key, dtype):
+        rng = numpy_generator(key)
+        params = {name: w.astype(dtype) for name, w in weights(key).items()}
+        t = np.arange(14)[:, None] / 3
+        phase = rng.uniform(0, 6, size=(*batch, 1, 3))
+        noise = rng.normal(size=(*batch, 14, 3)) / 5
+        z = np.sin(t * np.array([1.0, 1.0, 2.3]) + phase) + noise
+        return params, z.astype(dtype), *(m(rng, dtype) for m in more)
+
+    return make_args
+
+
+def a_step(rng, dtype):
+    return np.asarray(0.5, dtype)
+
+
+def two_eigenvalues(rng, dtype):
+    return complex_(rng, 2, dtype)
+
+
+def on_four(rng, dtype):
+    """Targets of two atoms each, on four features."""
+    return spectral(rng, dtype, d=4, r=2, batch=(2,))
+
+
+def three_features(key, dtype):
+    rng = numpy_generator(key)
+    return real(rng, (9, 3), dtype), real(rng, (9, 3), dtype)
+
+
+def network(params, x):
+    return op.koopman_features(3, (4,), 2).apply(params, x)
+
+
+def network_args(key, dtype):
+    params = op.koopman_features(3, (4,), 2).init(key)
+    x = real(numpy_generator(key), (5, 3), dtype)
+    return jax.tree.map(lambda w: w.astype(dtype), params), x
+
+
+FEATURES = [
+    Case(network, network_args, name="koopman_features"),
+    Case(op.vamp2_loss, three_features, traced={"gamma": 0.1}),
+    Case(
+        op.vamp2_loss,
+        lambda key, dtype: (three_features(key, dtype)[0] * 0,) * 2,
+        name="vamp2_loss[constant features]",
+        edge=True,
+    ),
+    Case(
+        op.spectral_contrastive_loss,
+        lambda key, dtype: (
+            *three_features(key, dtype),
+            real(numpy_generator(key), (3, 3), dtype),
+        ),
+    ),
+    *(
+        Case(
+            op.train_features,
+            lambda key, dtype: (key, *pairs(key, dtype)),
+            {
+                "features": op.FeatureMap(one_layer_init, one_layer),
+                "loss": loss,
+                "n_steps": 3,
+                "batch_size": batch_size,
+            },
+            traced={"lr": 0.01} | gamma,
+            key_argument=0,
+            differentiable=False,
+            name=f"train_features[{loss}]",
+            **ADAM,
+        )
+        for loss, batch_size, gamma in [
+            ("vamp2", 8, {"gamma": 0.1}),
+            ("contrastive", None, {}),
+        ]
+    ),
+    Case(
+        op.feature_atoms,
+        feature_args((), a_step),
+        {"apply": one_layer, "rank": 3},
+        traced={"gamma": 0.1},
+        platforms=EIG,
+        differentiable=False,  # as part of sgot_loss
+        tol32=2e-3,
+    ),
+    *(
+        Case(
+            op.sgot_loss,
+            feature_args((2,), target, a_step),
+            {"apply": one_layer, "rank": 3},
+            traced={"gamma": 0.1} | eta,
+            platforms=EIG,
+            differentiable=differentiable,
+            name=f"sgot_loss{variant}",
+            tol32=2e-3,
+        )
+        for variant, target, eta, differentiable in [
+            ("", on_four, {"eta": 0.4}, False),
+            ("[derivative]", on_four, {"eta": 0.4}, True),
+            ("[eigenvalues]", two_eigenvalues, {}, True),
+        ]
+    ),
+]
+
+CASES = [*RECORDINGS, *DISTANCES, *MEANS, *DERIVATIVES, *FEATURES]
 
 SLOW = {
     *(case.label for case in DERIVATIVES),
@@ -557,7 +683,11 @@ SLOW = {
     "sgot[weighted, padded]",
     "sgot_pairwise[kernel]",
     "sgot_from_trajectory[kernel]",
+    "sgot_loss[derivative]",
+    "sgot_loss[eigenvalues]",
     "spectral_atoms[cut]",
+    "train_features[vamp2]",
+    "vamp2_loss[constant features]",
 }
 
 EXEMPT = {"load_atoms": "reads a file", "save_atoms": "writes a file"}

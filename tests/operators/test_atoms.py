@@ -294,6 +294,7 @@ def test_kernel_atoms_are_biorthonormalised():
         ((np.eye(2), 1.0), {"rank": 3}, r"rank: expected an integer in \[1, 2\]"),
         ((np.eye(2), 1.0), {"select": "fast"}, "select: expected one of 'slowest'"),
         ((np.eye(2), 1.0), {"mag_floor": -1.0}, r"mag_floor: expected a value in \[0"),
+        ((np.eye(2), 1.0), {"gap_tol": -1.0}, r"gap_tol: expected a value in \[0"),
         ((kernel_fit, 1.0), {}, "kernel: expected the kernel of the regression"),
     ],
 )
