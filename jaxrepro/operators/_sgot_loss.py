@@ -188,6 +188,7 @@ def _loss(
         )  # fmt: skip
         if eta is None:
             return sot(atoms, target, scaling=scaling, p=1 if p is None else p)
+        check_shape("targets.right", target.right, (len(atoms.right), "r"))
         return sgot(
             atoms, target, eta=eta, scaling=scaling, p=p, kind=kind,
             convention=convention,
