@@ -38,19 +38,6 @@ from ._feature_training import (
     FeatureFit as FeatureFit,
     train_features as train_features,
 )
-from ._feature_atoms import feature_atoms as feature_atoms
-from ._feature_losses import (
-    spectral_contrastive_loss as spectral_contrastive_loss,
-    vamp2_loss as vamp2_loss,
-)
-from ._feature_map import (
-    FeatureMap as FeatureMap,
-    koopman_features as koopman_features,
-)
-from ._feature_training import (
-    FeatureFit as FeatureFit,
-    train_features as train_features,
-)
 from ._fit import (
     KernelOperatorFit as KernelOperatorFit,
     LinearOperatorFit as LinearOperatorFit,
@@ -91,7 +78,6 @@ from ._sgot import (
     sgot as sgot,
     sot as sot,
 )
-from ._sgot_loss import sgot_loss as sgot_loss
 from ._sgot_loss import sgot_loss as sgot_loss
 from ._store import load_atoms as load_atoms, save_atoms as save_atoms
 from ._trajectory import (
