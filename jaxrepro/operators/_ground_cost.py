@@ -17,8 +17,16 @@ from ..core import (
     paper,
     safe_sqrt,
 )
-from ._measure import KernelAtoms, SpectralAtoms, check_pair, live_atoms
+from ._measure import (
+    AtomClusters,
+    KernelAtoms,
+    SpectralAtoms,
+    basis_of,
+    check_pair,
+    live_atoms,
+)
 from ._overlap import overlap, projector_overlap, square, unit_atoms
+from ._subspace import subspace_overlap
 
 KINDS = ("projector", "subspace", "chordal", "geodesic", "procrustes", "martin")
 CONVENTIONS = ("paper", "quad", "pot")
@@ -46,8 +54,8 @@ class CostOptions(NamedTuple):
     uses=(overlap,),
 )
 def ground_cost(
-    atoms1: SpectralAtoms | KernelAtoms,
-    atoms2: SpectralAtoms | KernelAtoms,
+    atoms1: SpectralAtoms | KernelAtoms | AtomClusters,
+    atoms2: SpectralAtoms | KernelAtoms | AtomClusters,
     *,
     eta: Real[ArrayLike, ""],
     scaling: Real[ArrayLike, "2"] | Sequence[Real[ArrayLike, ""]] = (1.0, 1.0),
@@ -73,7 +81,7 @@ def ground_cost(
 
     Parameters
     ----------
-    atoms1, atoms2 : SpectralAtoms or KernelAtoms
+    atoms1, atoms2 : SpectralAtoms, KernelAtoms or AtomClusters
         Atoms of the two operators, of one type.
     eta : float
         Share :math:`\eta \in [0, 1]` of the eigenvalues: 1 compares eigenvalues
@@ -93,7 +101,10 @@ def ground_cost(
           Hilbert-Schmidt distance of normalised spectral projectors (the
           default, except for ``"pot"``);
         - ``"subspace"``: :math:`\sqrt{2 - 2|s|^2}`, the distance of the
-          projections onto the lines that they span;
+          projections onto the lines that they span. The only one, and the
+          default, for :func:`cluster_atoms`: with bases :math:`Q_R, Q_L` of the
+          two spaces of a cluster of :math:`m` atoms it is :math:`\sqrt{m^2 + m'^2
+          - 2\,\|Q_R^* Q'_R\|_F^2\,\|Q_L^* Q'_L\|_F^2}`;
         - ``"chordal"``: :math:`\sqrt{1 - |s|^2}` (the default for ``"pot"``);
         - ``"geodesic"``: :math:`\arccos |s|`;
         - ``"procrustes"``: :math:`\sqrt{2 - 2|s|}`;
@@ -117,9 +128,10 @@ def ground_cost(
     Raises
     ------
     ValueError
-        If shapes disagree, the kernel is missing, an option is unknown, an
-        exponent is out of range or has no meaning for the convention, or a
-        concrete ``eta`` or ``scaling`` is out of range.
+        If shapes disagree, the kernel is missing, an option is unknown, the kind
+        for clusters is not ``"subspace"``, an exponent is out of range or has no
+        meaning for the convention, or a concrete ``eta`` or ``scaling`` is out of
+        range.
     TypeError
         If the atoms are of two types, or an exponent is traced.
 
@@ -148,7 +160,7 @@ def ground_cost(
     [[0.059 1.001]
      [0.942 0.   ]]
     """
-    check_pair(("atoms1", "atoms2"), atoms1, atoms2, kernel)
+    check_pair(("atoms1", "atoms2"), atoms1, atoms2, kernel, clusters=True)
     options = cost_options(
         atoms1, kind=kind, convention=convention, p=p, q=q, stable=stable
     )
@@ -168,6 +180,12 @@ def cost_options(
 ) -> CostOptions:
     """Fill in the defaults of a convention, and raise on what it does not know."""
     check_choice("convention", convention, CONVENTIONS)
+    if isinstance(atoms, AtomClusters):
+        kind = kind or "subspace"
+        if kind != "subspace":
+            raise ValueError(
+                f"kind: expected 'subspace' for AtomClusters; got {kind!r}"
+            )
     kind = kind or ("chordal" if convention == "pot" else "projector")
     check_choice("kind", kind, KINDS)
     p = _exponent("p", (1 if convention == "paper" else 2) if p is None else p, 1)
@@ -180,7 +198,7 @@ def cost_options(
             raise ValueError(
                 f"{name}: expected 1 with convention {convention!r}; got {value:g}"
             )
-    is_kernel = isinstance(atoms, KernelAtoms)
+    is_kernel = isinstance(basis_of(atoms), KernelAtoms)
     if is_kernel and stable:
         raise ValueError("stable: expected None or False for KernelAtoms; got True")
     stable = not is_kernel if stable is None else bool(stable)
@@ -206,7 +224,10 @@ def unit_cost(
     unit1, unit2, eta, scaling, kernel: Any, options: CostOptions
 ) -> jax.Array:
     """Cost matrix of atoms that :func:`unit_atoms` has prepared."""
-    s, line = projector_overlap(unit1, unit2, kernel, stable=options.stable)
+    between = projector_overlap
+    if isinstance(unit1, AtomClusters):
+        between = subspace_overlap
+    s, line = between(unit1, unit2, kernel, stable=options.stable)
     gap = eigenvalue_gap(unit1.lam, unit2.lam, scaling)
     grassmann = _squared_distance(options.kind, s, line)
     eps = jnp.finfo(line.dtype).eps

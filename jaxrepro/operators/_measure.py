@@ -1,11 +1,11 @@
-r"""The spectral measure of an operator: two containers of atoms, and their padding."""
+r"""The spectral measure of an operator: containers of atoms, and their padding."""
 
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Complex, Float
+from jaxtyping import Array, Bool, Complex, Float, Int
 
 from ..core import check_nonempty, check_shape, promote_floating
 
@@ -72,6 +72,37 @@ class KernelAtoms(NamedTuple):
     condition: Float[Array, ""] | None = None
 
 
+class AtomClusters(NamedTuple):
+    r"""Atoms joined to clusters: one eigenvalue and two subspaces for each cluster.
+
+    A cluster is kept in the slot of its first member, and slots of other members
+    are empty, so that the shapes are those of the atoms.
+
+    Attributes
+    ----------
+    lam : complex array of shape (r,)
+        Mean of the eigenvalues of each cluster; 0 in empty slots.
+    label : int array of shape (r,)
+        Slot of the cluster that each atom belongs to.
+    weight : array of shape (r,)
+        Mass of each cluster, the sum over its members: :math:`m / m_{tot}` for
+        :math:`m` of :math:`m_{tot}` equal atoms; 0 in empty slots.
+    basis : SpectralAtoms or KernelAtoms
+        The atoms, their vectors orthonormal within each cluster: those of its
+        members are bases of the right and of the left space.
+    """
+
+    lam: Complex[Array, " r"]
+    label: Int[Array, " r"]
+    weight: Float[Array, " r"]
+    basis: SpectralAtoms | KernelAtoms
+
+
+def basis_of(atoms) -> Any:
+    """The atoms that hold the vectors: those of a cluster, or ``atoms`` themselves."""
+    return atoms.basis if isinstance(atoms, AtomClusters) else atoms
+
+
 def check_kernel(kernel) -> Any:
     """Return a kernel that can cross a ``jit`` boundary, or raise."""
     if kernel is None:
@@ -87,8 +118,16 @@ def check_kernel(kernel) -> Any:
     return kernel
 
 
-def check_atoms(name: str, atoms, kernel=None, *, batched: bool = False) -> Any:
+def check_atoms(
+    name: str, atoms, kernel=None, *, batched: bool = False, clusters: bool = False
+) -> Any:
     """Raise unless the fields of atoms fit together; return the kernel they need."""
+    if clusters and isinstance(atoms, AtomClusters):
+        check_atoms(f"{name}.basis", atoms.basis, kernel, batched=batched)
+        for field in ("lam", "label", "weight"):
+            value = getattr(atoms, field)
+            check_shape(f"{name}.{field}", value, atoms.basis.lam.shape)
+        return kernel
     if not isinstance(atoms, SpectralAtoms | KernelAtoms):
         raise TypeError(
             f"{name}: expected SpectralAtoms or KernelAtoms; got {type(atoms).__name__}"
@@ -116,15 +155,20 @@ def check_atoms(name: str, atoms, kernel=None, *, batched: bool = False) -> Any:
     return kernel
 
 
-def check_pair(names, atoms1, atoms2, kernel=None, *, batched: bool = False) -> None:
+def check_pair(
+    names, atoms1, atoms2, kernel=None, *, batched: bool = False, clusters: bool = False
+) -> None:
     """Raise unless two systems, or two batches of them, can be compared."""
     for name, atoms in zip(names, (atoms1, atoms2)):
-        check_atoms(name, atoms, kernel, batched=batched)
+        check_atoms(name, atoms, kernel, batched=batched, clusters=clusters)
     if type(atoms1) is not type(atoms2):
         raise TypeError(
             f"{names[1]}: expected {type(atoms1).__name__}, as {names[0]} is; "
             f"got {type(atoms2).__name__}"
         )
+    if isinstance(atoms1, AtomClusters):
+        names = [f"{name}.basis" for name in names]
+        return check_pair(names, atoms1.basis, atoms2.basis, kernel, batched=batched)
     if isinstance(atoms1, KernelAtoms):
         what, d, other = "samples", atoms1.x.shape[-1], atoms2.x.shape[-1]
     else:

@@ -7,9 +7,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Complex
 
-from ..core import matmul, paper, safe_divide, safe_norm
+from ..core import matmul, paper, promote_floating, safe_divide, safe_norm
 from ._gram import gram_norm, real_matmul
-from ._measure import KernelAtoms, SpectralAtoms, check_pair, clear_padding
+from ._measure import (
+    AtomClusters,
+    KernelAtoms,
+    SpectralAtoms,
+    check_pair,
+    clear_padding,
+    live_atoms,
+)
 
 
 @paper(
@@ -83,6 +90,8 @@ def _overlap(atoms1, atoms2, kernel):
 
 def unit_atoms(atoms, kernel: Any = None) -> Any:
     """Atoms with every right and left vector of norm 1, and 0 in padded slots."""
+    if isinstance(atoms, AtomClusters):
+        return _unit_clusters(atoms)
     atoms = clear_padding(atoms)
     if isinstance(atoms, KernelAtoms):
         beta_norm = gram_norm(kernel(atoms.x, atoms.x), atoms.beta)
@@ -96,6 +105,17 @@ def unit_atoms(atoms, kernel: Any = None) -> Any:
     )
 
 
+def _unit_clusters(clusters):
+    """Clusters, orthonormal already, with sums over samples instead of means."""
+    basis: Any = clear_padding(clusters.basis)
+    if isinstance(clusters.basis, KernelAtoms):
+        root = jnp.sqrt(jnp.sum(basis.mask, dtype=basis.x.dtype))
+        root = root.astype(basis.beta.dtype)
+        basis = basis._replace(beta=basis.beta / root, alpha=basis.alpha / root)
+    lam, _ = promote_floating(clusters.lam, basis.lam)
+    return clusters._replace(lam=jnp.where(live_atoms(clusters), lam, 0), basis=basis)
+
+
 def projector_overlap(unit1, unit2, kernel: Any = None, *, stable: bool = True):
     r"""Overlap :math:`s` and ``line`` :math:`= 1 - |s|^2` of unit atoms.
 
@@ -105,19 +125,22 @@ def projector_overlap(unit1, unit2, kernel: Any = None, *, stable: bool = True):
     :math:`1 - |x|^2 = |r' - r x|^2`: a sum of small squares, not a difference of
     numbers close to 1. ``KernelAtoms`` have the difference only.
     """
-    if isinstance(unit1, KernelAtoms):
-        x = _cross(unit1.beta, kernel(unit1.x, unit2.x), unit2.beta)
-        y = _cross(unit1.alpha, kernel(unit1.y, unit2.y), unit2.alpha).conj()
-        s = x * y
-        return s, jnp.maximum(1 - square(s), 0)
-    x = matmul(unit1.right.conj().T, unit2.right)
-    y = matmul(unit1.left.conj().T, unit2.left)
+    x, y = inner_products(unit1, unit2, kernel)
     s = x * y.conj()
-    if not stable:
+    if not stable or isinstance(unit1, KernelAtoms):
         return s, jnp.maximum(1 - square(s), 0)
     defect_right = _defect(unit1.right, unit2.right, x)
     defect_left = _defect(unit1.left, unit2.left, y)
     return s, defect_right + square(x) * defect_left
+
+
+def inner_products(unit1, unit2, kernel: Any = None):
+    """Inner products of the right, and of the left vectors of two sets of atoms."""
+    if isinstance(unit1, KernelAtoms):
+        x = _cross(unit1.beta, kernel(unit1.x, unit2.x), unit2.beta)
+        return x, _cross(unit1.alpha, kernel(unit1.y, unit2.y), unit2.alpha)
+    x = matmul(unit1.right.conj().T, unit2.right)
+    return x, matmul(unit1.left.conj().T, unit2.left)
 
 
 def square(z):

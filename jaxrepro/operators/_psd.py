@@ -1,7 +1,7 @@
 r"""Functions of a positive semi-definite matrix, with exact derivatives.
 
-For :math:`A = Q \operatorname{diag}(\lambda) Q^\top` the derivative of
-:math:`f(A)` is :math:`Q\,(F \odot Q^\top dA\, Q)\,Q^\top` with the divided
+For :math:`A = Q \operatorname{diag}(\lambda) Q^*`, real or Hermitian, the derivative
+of :math:`f(A)` is :math:`Q\,(F \odot Q^* dA\, Q)\,Q^*` with the divided
 differences :math:`F_{ij} = (f(\lambda_i) - f(\lambda_j)) / (\lambda_i -
 \lambda_j)`. For the two functions below they have closed forms, so repeated
 eigenvalues do no harm, as they would if eigenvectors were differentiated.
@@ -21,20 +21,20 @@ from ..core import matmul, safe_divide, safe_eigh, safe_sqrt
 def regularised_inverse(matrix, gamma):
     r""":math:`(A + \gamma I)^{-1}`; at :math:`\gamma = 0` the pseudo-inverse."""
     f, q = _inverse_values(matrix, gamma)
-    return matmul(q * f[None, :], q.T)
+    return _with_values(q, f)
 
 
 @regularised_inverse.defjvp
 def _regularised_inverse_jvp(primals, tangents):
     f, q = _inverse_values(*primals)
-    return matmul(q * f[None, :], q.T), _tangent(q, f, -outer(f), f**2, *tangents)
+    return _with_values(q, f), _tangent(q, f, -outer(f), f**2, *tangents)
 
 
 @jax.custom_jvp
 def regularised_inverse_root(matrix, gamma):
     r""":math:`(A + \gamma I)^{-1/2}`; at :math:`\gamma = 0` on the range of A."""
     f, q = _inverse_values(matrix, gamma)
-    return matmul(q * safe_sqrt(f)[None, :], q.T)
+    return _with_values(q, safe_sqrt(f))
 
 
 @regularised_inverse_root.defjvp
@@ -42,7 +42,7 @@ def _regularised_inverse_root_jvp(primals, tangents):
     f, q = _inverse_values(*primals)
     h = safe_sqrt(f)
     within = -safe_divide(outer(f), h[:, None] + h[None, :])
-    return matmul(q * h[None, :], q.T), _tangent(q, f, within, f * h, *tangents)
+    return _with_values(q, h), _tangent(q, f, within, f * h, *tangents)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
@@ -109,7 +109,13 @@ def _inverse_values(matrix, gamma):
     return live_inverse(jnp.maximum(values, 0) + gamma), vectors
 
 
+def _with_values(q, f):
+    """The matrix with eigenvectors ``q`` and eigenvalues ``f``."""
+    return matmul(q * f[None, :].astype(q.dtype), q.conj().T)
+
+
 def _tangent(q, f, within, across, d_matrix, d_gamma):
-    m = matmul(q.T, matmul(d_matrix, q)) + d_gamma * jnp.eye(len(q), dtype=q.dtype)
-    m = divided_differences(f != 0, within, across) * m
-    return matmul(q, matmul(m, q.T))
+    q_star, shift = q.conj().T, d_gamma.astype(q.dtype)
+    m = matmul(q_star, matmul(d_matrix, q)) + shift * jnp.eye(len(q), dtype=q.dtype)
+    m = divided_differences(f != 0, within, across).astype(q.dtype) * m
+    return matmul(q, matmul(m, q_star))

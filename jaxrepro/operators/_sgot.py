@@ -23,7 +23,7 @@ from ._ground_cost import (
     jitted_cost,
     safe_power,
 )
-from ._measure import KernelAtoms, SpectralAtoms, check_pair
+from ._measure import AtomClusters, KernelAtoms, SpectralAtoms, check_pair
 
 
 @paper(
@@ -32,8 +32,8 @@ from ._measure import KernelAtoms, SpectralAtoms, check_pair
     uses=(ground_cost,),
 )
 def sgot(
-    atoms1: SpectralAtoms | KernelAtoms,
-    atoms2: SpectralAtoms | KernelAtoms,
+    atoms1: SpectralAtoms | KernelAtoms | AtomClusters,
+    atoms2: SpectralAtoms | KernelAtoms | AtomClusters,
     *,
     eta: Real[ArrayLike, ""],
     scaling: Real[ArrayLike, "2"] | Sequence[Real[ArrayLike, ""]] = (1.0, 1.0),
@@ -61,10 +61,11 @@ def sgot(
 
     Parameters
     ----------
-    atoms1, atoms2 : SpectralAtoms or KernelAtoms
-        The two operators, from :func:`spectral_atoms`. Weights must have equal
-        sums, which are not normalised: the cost grows with them. None means equal
-        weights of the other's sum, or of sum 1.
+    atoms1, atoms2 : SpectralAtoms, KernelAtoms or AtomClusters
+        The two operators, from :func:`spectral_atoms`, or both from
+        :func:`cluster_atoms`. Weights must have equal sums, which are not
+        normalised: the cost grows with them. None means equal weights of the
+        other's sum, or of sum 1.
     eta : float
         Share :math:`\eta \in [0, 1]` of the eigenvalues. 1 compares eigenvalues
         only (:func:`sot`), 0 subspaces only (:func:`got`): these two limits are
@@ -83,7 +84,8 @@ def sgot(
         convention ``"paper"`` and 2 for the others.
     kind : str, optional
         Distance :math:`d_G` of projectors, see :func:`ground_cost`; by default
-        ``"projector"``, and ``"chordal"`` for the convention ``"pot"``.
+        ``"projector"``, ``"chordal"`` for the convention ``"pot"``, and
+        ``"subspace"`` for ``AtomClusters``.
     convention : {"paper", "quad", "pot"}, default "paper"
         Which cost, see :func:`ground_cost`. ``"quad"`` returns the square root
         of the transport value, ``"pot"`` its power :math:`1/(pr)`.
@@ -146,7 +148,7 @@ def sgot(
     >>> round(float(operators.sgot(slow, fast, eta=0.5)), 3)
     0.294
     """
-    check_pair(("atoms1", "atoms2"), atoms1, atoms2, kernel)
+    check_pair(("atoms1", "atoms2"), atoms1, atoms2, kernel, clusters=True)
     options = cost_options(
         atoms1, kind=kind, convention=convention, p=p, q=q, r=r, stable=stable
     )
@@ -166,8 +168,8 @@ def sgot(
     uses=(ground_cost,),
 )
 def sot(
-    atoms1: SpectralAtoms | KernelAtoms,
-    atoms2: SpectralAtoms | KernelAtoms,
+    atoms1: SpectralAtoms | KernelAtoms | AtomClusters,
+    atoms2: SpectralAtoms | KernelAtoms | AtomClusters,
     *,
     scaling: Real[ArrayLike, "2"] | Sequence[Real[ArrayLike, ""]] = (1.0, 1.0),
     p: int | float = 1,
@@ -178,7 +180,7 @@ def sot(
 
     Parameters
     ----------
-    atoms1, atoms2 : SpectralAtoms or KernelAtoms
+    atoms1, atoms2 : SpectralAtoms, KernelAtoms or AtomClusters
         The two operators; eigenvectors are not looked at, and no kernel is
         needed.
     scaling : pair of floats, default (1.0, 1.0)
@@ -224,8 +226,8 @@ def sot(
     uses=(ground_cost,),
 )
 def got(
-    atoms1: SpectralAtoms | KernelAtoms,
-    atoms2: SpectralAtoms | KernelAtoms,
+    atoms1: SpectralAtoms | KernelAtoms | AtomClusters,
+    atoms2: SpectralAtoms | KernelAtoms | AtomClusters,
     *,
     kernel: Callable | None = None,
     p: int | float = 1,
@@ -238,7 +240,7 @@ def got(
 
     Parameters
     ----------
-    atoms1, atoms2 : SpectralAtoms or KernelAtoms
+    atoms1, atoms2 : SpectralAtoms, KernelAtoms or AtomClusters
         The two operators.
     kernel : equinox.Module, optional
         Kernel of ``KernelAtoms``.

@@ -65,5 +65,22 @@ def test_derivative(fn, exponent, gamma, values):
 
 
 @pytest.mark.parametrize(("fn", "exponent"), FUNCTIONS)
+def test_hermitian(fn, exponent):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(2, 3, 3)) + 1j * rng.normal(size=(2, 3, 3))
+    q, slope = np.linalg.qr(z[0])[0], z[1] + z[1].conj().T
+    a = (q * [1.0, 1.0, 3.0]) @ q.conj().T
+
+    def exact(h):
+        values, q = np.linalg.eigh(a + h * slope)
+        return (q * (values + 0.3) ** exponent) @ q.conj().T
+
+    zero, h = jnp.zeros(()), 1e-5
+    got, tangent = jax.jvp(fn, (a, jnp.asarray(0.3)), (slope, zero))
+    np.testing.assert_allclose(got, exact(0), atol=1e-14)
+    np.testing.assert_allclose(tangent, (exact(h) - exact(-h)) / (2 * h), atol=1e-8)
+
+
+@pytest.mark.parametrize(("fn", "exponent"), FUNCTIONS)
 def test_nan_gamma_gives_nan(fn, exponent):
     assert np.all(np.isnan(fn(np.eye(3), jnp.nan)))
