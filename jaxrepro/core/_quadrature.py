@@ -1,5 +1,6 @@
 """Gauss quadrature rules, made on the host in float64 and cast once."""
 
+import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -26,7 +27,9 @@ class Quadrature(NamedTuple):
 
 
 def _cast(nodes, weights, dtype):
-    dtype = jnp.result_type(float) if dtype is None else dtype
+    dtype = jnp.result_type(float) if dtype is None else jnp.dtype(dtype)
+    if not jnp.issubdtype(dtype, jnp.floating):
+        raise TypeError(f"dtype: expected a real floating dtype; got {dtype.name}")
     return Quadrature(jnp.asarray(nodes, dtype), jnp.asarray(weights, dtype))
 
 
@@ -54,8 +57,10 @@ def gauss_legendre(
 
     Raises
     ------
-    TypeError, ValueError
-        If ``n`` is not a positive integer.
+    TypeError
+        If ``n`` is no integer or ``dtype`` no real floating dtype.
+    ValueError
+        If ``n`` is not positive or an end of the interval is not finite.
 
     Examples
     --------
@@ -66,6 +71,9 @@ def gauss_legendre(
     0.2
     """
     n = check_integer("n", n)
+    for name, end in (("low", low), ("high", high)):
+        if not math.isfinite(end):
+            raise ValueError(f"{name}: expected a finite number; got {end}")
     nodes, weights = np.polynomial.legendre.leggauss(n)
     half = (high - low) / 2
     return _cast(low + half * (nodes + 1), half * weights, dtype)
@@ -92,8 +100,10 @@ def gauss_hermite(n: int, *, dtype=None) -> Quadrature:
 
     Raises
     ------
-    TypeError, ValueError
-        If ``n`` is not a positive integer.
+    TypeError
+        If ``n`` is no integer or ``dtype`` no real floating dtype.
+    ValueError
+        If ``n`` is not positive.
 
     Examples
     --------

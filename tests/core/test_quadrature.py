@@ -63,3 +63,13 @@ def test_errors(rule):
 def test_type_errors(rule, plain_errors):
     with pytest.raises(TypeError, match=r"^n: expected an integer >= 1; got 2.5"):
         rule(2.5)
+    with pytest.raises(TypeError, match=r"^dtype: expected a real .*; got int32"):
+        rule(3, dtype=jnp.int32)
+
+
+@pytest.mark.parametrize("end", [jnp.inf, jnp.nan])
+def test_infinite_ends(end):
+    with pytest.raises(ValueError, match="^low: expected a finite number"):
+        gauss_legendre(3, -end, 1.0)
+    with pytest.raises(ValueError, match="^high: expected a finite number"):
+        gauss_legendre(3, 0.0, end)
