@@ -9,7 +9,7 @@ from ._bibtex import parse_reference
 from ._claim import Verdict
 from ._files import read_json, write_bytes
 from ._runner import RunResult, read_result, run_folders
-from ._text import seconds_text
+from ._text import changed_text, seconds_text
 
 _MANIFEST = ("devices", "versions", "git", "started", "quick", "seed")  # what is shown
 
@@ -114,6 +114,8 @@ def _claim_group(run, manifest):
     title = manifest.get("title") or run.name
     link = f'<a href="#{_anchor(run.name)}">{html.escape(title)}</a>'
     state = "" if run.status == "complete" else f" {_state(run)}"
+    if run.changed:
+        state += f'<p class="note">{html.escape(changed_text(run))}</p>'
     rows = [f'<tr class="group"><th colspan="5">{link}{state}</th></tr>']
     for claim in run.claims:
         note = f'<p class="note">{html.escape(claim.detail)}</p>'

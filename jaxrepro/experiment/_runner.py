@@ -13,7 +13,7 @@ import jax
 from ..core import MissingExtraError
 from ._claim import ClaimResult, Verdict, all_in_error, judge
 from ._figure import require_matplotlib
-from ._files import RecordError, read_json, to_plain, write_json
+from ._files import RecordError, read_json, to_json, to_plain, write_json
 from ._folder import RunFolder, new_folder, settings_hash, utc_now, utc_stamp
 from ._manifest import bibliography, environment
 from ._registry import Experiment
@@ -40,6 +40,9 @@ class RunResult(NamedTuple):
         Traceback of a failed run, else empty.
     plot_error : str
         Traceback of failed figures or why there are none, else empty.
+    changed : tuple of str
+        Settings other than those the claims were declared for, such as
+        ``"noise 0.3 (0.01)"``, with the declared value in brackets.
     """
 
     name: str
@@ -49,6 +52,7 @@ class RunResult(NamedTuple):
     seconds: float = 0.0
     error: str = ""
     plot_error: str = ""
+    changed: tuple[str, ...] = ()
 
     @property
     def as_declared(self) -> bool:
@@ -138,6 +142,7 @@ def run_experiment(
         manifest = _open_manifest(experiment, settings, command, folder)
         out.log("continued" if manifest["resumed"] else "started")
         result = _carry_out(experiment, config, out, x64=settings["x64"])
+        result = result._replace(changed=tuple(manifest["changed"]))
         _close(result, manifest, out)
     except OSError as raised:  # such as a full disk; other experiments may go on
         return failed_run(experiment, folder, _short_traceback(raised, experiment))
@@ -185,6 +190,7 @@ def read_result(folder: str | Path) -> RunResult:
         manifest.get("seconds", 0.0),
         manifest.get("error", ""),
         manifest.get("plot_error", ""),
+        tuple(manifest.get("changed", ())),
     )
 
 
@@ -209,6 +215,21 @@ def run_settings(experiment, config, *, quick, seed, x64) -> dict:
         "seed": seed,
         "x64": experiment.x64 if x64 is None else x64,
     }
+
+
+def changed_settings(experiment, settings: dict) -> list[str]:
+    """Which settings differ from the declared ones: ``name used (declared)``."""
+    declared = run_settings(
+        experiment, experiment.settings(quick=settings["quick"]),
+        quick=settings["quick"], seed=settings["seed"], x64=None,
+    )  # fmt: skip
+    used = {**settings["config"], "x64": settings["x64"]}
+    expected = {**declared["config"], "x64": declared["x64"]}
+    return [
+        f"{name} {to_json(value)} ({to_json(expected.get(name))})"
+        for name, value in used.items()
+        if value != expected.get(name)
+    ]
 
 
 def new_run_folder(results: str | Path, settings: dict) -> Path:
@@ -257,6 +278,7 @@ def _open_manifest(experiment, settings, command, folder):
         "resumed": [*earlier["resumed"], now] if file.exists() else [],
         "command": list(command),
         **{key: settings[key] for key in ("quick", "seed", "x64")},
+        "changed": changed_settings(experiment, settings),
         **environment(source if source.is_file() else None),
         "papers": bibliography(experiment.papers, experiment.name.partition("/")[0]),
     }

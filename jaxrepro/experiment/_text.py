@@ -46,6 +46,8 @@ def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
     lines = [*_row(_HEADERS, widths), "  ".join("-" * w for w in widths)]
     for run in results:
         lines += ["", run.name]
+        if run.changed:
+            lines += textwrap.wrap(changed_text(run), width)
         for claim in run.claims:
             sign = "" if claim.verdict.as_declared else "! "
             cells = [claim.statement, claim.source, claim.target, claim.measured]
@@ -58,6 +60,11 @@ def claims_table(results: Iterable[RunResult], *, width: int = 100) -> str:
         elif run.status == "running":
             lines += ["The run is incomplete."]
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def changed_text(run: RunResult) -> str:
+    """Which settings are not those that the claims were declared for."""
+    return f"(with changed settings: {', '.join(run.changed)})"
 
 
 def outcome_text(run: RunResult) -> str:

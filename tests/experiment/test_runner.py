@@ -116,6 +116,17 @@ def test_quick_runs_use_the_quick_settings(tmp_path):
     assert read_json(result.folder / "config.json")["config"]["n"] == 2
 
 
+def test_changed_settings_are_on_record(tmp_path):
+    declared = run_experiment(declare(), results=tmp_path)
+    assert declared.changed == ()
+    config = Config(n=2, sizes=(1, 2))
+    other = run_experiment(declare(), config, results=tmp_path, x64=True)
+    assert other.changed == ("n 2 (4)", "x64 true (false)")
+    assert read_result(other.folder).changed == other.changed
+    quick = run_experiment(declare(), config, results=tmp_path, quick=True)
+    assert quick.changed == ()
+
+
 def test_no_folder_is_overwritten(tmp_path):
     first = run_experiment(declare(), results=tmp_path)
     before = {f: f.read_bytes() for f in first.folder.rglob("*") if f.is_file()}

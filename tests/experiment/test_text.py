@@ -72,3 +72,9 @@ def test_notes_below_an_exception_are_not_the_exception():
     assert error_line(traceback) == "IndexError: index is out of bounds"
     assert error_line("KeyboardInterrupt\n") == "KeyboardInterrupt"
     assert error_line("no traceback") == "no traceback"
+
+
+def test_changed_settings_are_said():
+    text = claims_table([run(claim(), changed=("noise 0.3 (0.01)",))])
+    assert "(with changed settings: noise 0.3 (0.01))" in text
+    assert "changed settings" not in claims_table([run(claim())])
