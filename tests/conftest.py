@@ -6,7 +6,7 @@ environment already has.
 
 Most tests compile a program, run it once on a few numbers and drop it, so XLA's
 optimisations cost far more than they save: the default run leaves them out. The
-``slow`` tests, the pages, the experiments and the smoke suite have them.
+``slow`` tests, the pages and the smoke suite have them.
 """
 
 import os

@@ -9,6 +9,7 @@ from ._inputs import make_inputs
 from ._programs import (
     brief,
     check_callbacks,
+    check_compiles,
     check_lower,
     check_precision,
     check_traces,
@@ -16,23 +17,34 @@ from ._programs import (
 from ._values import (
     check_dtype,
     check_jit,
+    check_jit_traces,
     check_keys,
-    check_mixed_dtype,
+    check_traced_dtype,
     check_vmap,
     check_vmap_traces,
 )
 
-_EVERYWHERE = {
+_DOUBLE = {
     "dtype": check_dtype,
     "jit": check_jit,
     "vmap": check_vmap,
     "jaxpr": check_callbacks,
     "lower": check_lower,
     "traces": check_traces,
+    "compiles": check_compiles,
 }
-# The members of a batch are compared in float64, where a mixture cannot hide.
-_SINGLE = _EVERYWHERE | {"vmap": check_vmap_traces}
-_MIXED = {"dtype": check_mixed_dtype, "jaxpr": check_precision}
+# Values are compared in float64, where a mixture of the members of a batch cannot
+# hide; here the function runs once, eagerly.
+_SINGLE = _DOUBLE | {"jit": check_jit_traces, "vmap": check_vmap_traces}
+# What needs no compiled program.
+_TRACED = {
+    "dtype": check_traced_dtype,
+    "vmap": check_vmap_traces,
+    "jaxpr": check_callbacks,
+    "lower": check_lower,
+    "traces": check_traces,
+}
+_MIXED = {"dtype": check_traced_dtype, "jaxpr": check_precision}
 
 
 class ContractError(AssertionError):
@@ -65,18 +77,19 @@ class ContractError(AssertionError):
         return type(self), (self.function, self.check, self.happened)
 
 
-def check_contract(case: Case) -> tuple[str, ...]:
+def check_contract(case: Case, *, execute: bool = True) -> tuple[str, ...]:
     """Check the rules that every public numerical function obeys.
 
     In float32 and in float64, under strict promotion of dtypes and ranks:
 
     - ``dtype``: outputs are arrays in the precision of the inputs, not weak;
-    - ``jit``: a jitted call equals an eager one;
+    - ``jit``: a jitted call equals an eager one (float32: in shapes and dtypes);
     - ``vmap``: a batch of three equals three single calls, which also finds
       functions that mix the members of a batch (float32: in shapes and dtypes);
     - ``jaxpr``: no callbacks to the host;
     - ``lower``: the program lowers for the platforms of the case, on any machine;
-    - ``traces``: new values trace once, and compile nothing in an eager call;
+    - ``traces``: new values trace once;
+    - ``compiles``: new values compile nothing in an eager call;
     - ``grad`` (float64): derivatives are finite and equal finite differences,
       forward and reverse;
     - ``keys`` (float32): no key is used twice, and results depend on the key.
@@ -88,6 +101,10 @@ def check_contract(case: Case) -> tuple[str, ...]:
     ----------
     case : Case
         The function and how to call it.
+    execute : bool, default True
+        Whether to compile and run the function. False makes only the checks of
+        traced programs: dtypes and shapes, also of a batch, callbacks, lowering,
+        the number of traces. They take a fraction of the time.
 
     Returns
     -------
@@ -108,14 +125,17 @@ def check_contract(case: Case) -> tuple[str, ...]:
     >>> case = Case(
     ...     safe_sqrt, lambda key, dtype: (jax.random.uniform(key, (3,), dtype),)
     ... )
-    >>> len(check_contract(case))
-    15
+    >>> len(check_contract(case)), len(check_contract(case, execute=False))
+    (17, 12)
     """
-    with_grad = {"grad": check_grad} if case.differentiable else {}
-    with_keys = {"keys": check_keys} if case.key_argument is not None else {}
+    single = double = _TRACED
+    if execute:
+        keys = {"keys": check_keys} if case.key_argument is not None else {}
+        grad = {"grad": check_grad} if case.differentiable else {}
+        single, double = _SINGLE | keys, _DOUBLE | grad
     return (
-        *_run(case, "float32", jnp.float32, False, _SINGLE | with_keys),
-        *_run(case, "float64", jnp.float64, True, _EVERYWHERE | with_grad),
+        *_run(case, "float32", jnp.float32, False, single),
+        *_run(case, "float64", jnp.float64, True, double),
         *_run(case, "mixed", jnp.float32, True, _MIXED),
     )
 

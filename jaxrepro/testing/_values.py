@@ -61,6 +61,28 @@ def check_jit(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     return found and f"jitted and eager calls differ: {found}"
 
 
+def check_jit_traces(case: Case, inputs: list[Inputs], tol: float) -> str | None:
+    """Without running it, the jitted program has the outputs of an eager call."""
+    first = inputs[0]
+    eager = jax.tree.map(jax.typeof, first.call(first.leaves))
+    traced = jax.eval_shape(first.call, first.leaves)
+    if jax.tree.structure(traced) != jax.tree.structure(eager):
+        return (
+            f"structure {jax.tree.structure(traced)} of the jitted call, "
+            f"not {jax.tree.structure(eager)}"
+        )
+    for (path, one), (_, other) in zip(paths(traced), paths(eager)):
+        if _weak(one):
+            return f"{path} of the jitted call is weakly typed"
+        if one.shape != other.shape or one.dtype != other.dtype:
+            got, want = (
+                one.dtype.name + str(one.shape),
+                other.dtype.name + str(other.shape),
+            )
+            return f"{path} of the jitted call is {got}, not {want}"
+    return None
+
+
 def check_vmap(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     """A batch equals the stacked results of its members."""
     call = inputs[0].call
@@ -95,7 +117,7 @@ def check_dtype(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     return _wrong_dtype(first, first.call(first.leaves), jax.Array)
 
 
-def check_mixed_dtype(case: Case, inputs: list[Inputs], tol: float) -> str | None:
+def check_traced_dtype(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     """Check the same of the traced program."""
     first = inputs[0]
     traced = jax.eval_shape(first.call, first.leaves)

@@ -187,7 +187,13 @@ CASES = [
     ),
 ]
 
-SLOW = {"balanced_assignment[unrolled]", "sinkhorn[unbalanced]"}
+SLOW = {
+    "balanced_assignment[unrolled]",
+    "gromov_wasserstein",
+    "low_rank_sinkhorn",
+    "sinkhorn[padded]",
+    "sinkhorn[unbalanced]",
+}
 
 EXEMPT = {
     "check_problem": "looks at concrete values on the host and returns nothing",

@@ -28,8 +28,6 @@ from jaxrepro.core import DataUnavailableError
 from jaxrepro.data import load_basic_motions
 from jaxrepro.experiment import experiment_names, run_experiment
 
-pytestmark = pytest.mark.usefixtures("optimised")
-
 REFERENCE = Path(__file__).parents[1] / "reference" / "sgot.json"
 SGOT = "SGOT(0.5)"
 OTHERS = ["SOT", "GOT", "HS", "operator norm", "Martin"]

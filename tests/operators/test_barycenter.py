@@ -77,9 +77,8 @@ def test_reference(reference, two, k):
         assert np.abs(operator.imag).max() < 1e-8
 
 
-@pytest.mark.parametrize(
-    "cost", ["quad", pytest.param("paper", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("cost", ["quad", "paper"])
 def test_objective_is_that_of_single_distances(two, cost):
     mean = operator_barycenter(two, eta=0.1, cost=cost, n_iter=N_ITER)
     options = {"convention": "quad"} if cost == "quad" else {"p": 2}
@@ -173,10 +172,8 @@ def test_linear_kernel_equals_explicit_features():
     )
 
 
-@pytest.mark.parametrize(
-    "find",
-    [operator_barycenter, pytest.param(measure_barycenter, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("find", [operator_barycenter, measure_barycenter])
 def test_in_a_gaussian_kernel_space(find):
     kernel = GaussianKernel(3.0)
     # The last sample is masked and may hold anything.

@@ -76,8 +76,10 @@ def test_padding_reaches_nothing(x64):
 def test_other_derivatives_are_loudly_absent(x64):
     x, y, a, b = clouds(3, 5, 4)
     solve = lambda x: ot.point_cloud_sinkhorn(x, y, a, b, eps=0.1)
+    _, pull_back = jax.vjp(lambda x: solve(x)._asdict(), x)
+    zero = jax.tree.map(jnp.zeros_like, solve(x)._asdict())
     for field in ("value", "f", "g"):
-        gradient = jax.grad(lambda x: jnp.sum(getattr(solve(x), field)))(x)  # noqa: B023
+        (gradient,) = pull_back(zero | {field: jnp.ones_like(zero[field])})
         assert np.isnan(gradient).all()
     tangent = jax.jvp(solve, (x,), (np.ones_like(x),))[1]
     assert np.isfinite(tangent.reg_value)

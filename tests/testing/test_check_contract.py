@@ -105,7 +105,7 @@ def test_sound_functions_pass(name):
     case = SOUND[name]
     done = check_contract(case)
     assert len(done) == (
-        14 + (case.differentiable is not False) + (case.key_argument is not None)
+        16 + (case.differentiable is not False) + (case.key_argument is not None)
     )
 
 
@@ -264,6 +264,14 @@ def jit_changes_it(x):
     return x * 2 if isinstance(x, jax.core.Tracer) else x
 
 
+def jit_changes_the_shape(x):
+    return x[1:] if isinstance(x, jax.core.Tracer) else x
+
+
+def jit_changes_the_structure(x):
+    return (x,) if isinstance(x, jax.core.Tracer) else x
+
+
 def weak_under_jit_only(x):
     return jnp.asarray(1.0) if isinstance(x, jax.core.Tracer) else x[0]
 
@@ -288,9 +296,11 @@ FAULTS = [
     (wrong_derivative, "grad, float64", "derivative and finite difference differ"),
     (forward_only, "grad, float64", "Reverse-mode"),
     (reverse_only, "grad, float64", "forward-mode"),
-    (recompiles_a_loop, "traces, float32", "compiles 1 programs again"),
-    (recompiles_a_closure, "traces, float32", "compiles 1 programs again"),
-    (jit_changes_it, "jit, float32", "jitted and eager calls differ"),
+    (recompiles_a_loop, "compiles, float32", "compiles 1 programs again"),
+    (recompiles_a_closure, "compiles, float32", "compiles 1 programs again"),
+    (jit_changes_it, "jit, float64", "jitted and eager calls differ"),
+    (jit_changes_the_shape, "jit, float32", "of the jitted call is float32"),
+    (jit_changes_the_structure, "jit, float32", "structure .* of the jitted call"),
     (weak_under_jit_only, "jit, float32", "of the jitted call is weakly typed"),
     (numpy_constant, "dtype, mixed", "TypePromotionError"),
 ]
@@ -305,6 +315,31 @@ def test_planted_faults_are_caught(fn, check, message):
     assert caught.value.function == fn.__name__
     assert caught.value.check == check
     assert fn.__name__ in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fn", "check", "message"),
+    [
+        (branches_on_a_value, "dtype, float32", "TracerBoolConversionError"),
+        (prints, "jaxpr, float32", "calls back to the host"),
+        (lapack_only, "lower, float32", "does not lower for cuda"),
+        (weak_output, "dtype, float32", r"output\[1\] is weakly"),
+        (numpy_constant, "dtype, mixed", "TypePromotionError"),
+        (makes_float64, "jaxpr, mixed", "works on float64"),
+    ],
+)
+def test_faults_that_show_without_execution(fn, check, message):
+    with pytest.raises(ContractError, match=message) as caught:
+        check_contract(Case(fn, vector), execute=False)
+    assert caught.value.check == check
+
+
+def test_without_execution_nothing_is_compiled():
+    def fn(x):
+        assert isinstance(x, jax.core.Tracer)
+        return x
+
+    assert len(check_contract(Case(fn, vector), execute=False)) == 12
 
 
 def test_a_static_hyperparameter_is_caught():
@@ -357,7 +392,7 @@ def test_a_hidden_state_is_caught():
     def keyed(key, dtype):
         return (key, *vector(key, dtype))
 
-    with pytest.raises(ContractError, match="differ"):
+    with pytest.raises(ContractError, match="the same key gives two results"):
         check_contract(Case(counts_its_calls, keyed, key_argument=0))
 
 
