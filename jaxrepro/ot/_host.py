@@ -13,12 +13,7 @@ import numpy as np
 def host_plan(cost, a, b, *, is_assignment: bool):
     """Optimal plan, potentials and success flag, computed outside of JAX."""
     n, m = cost.shape
-    shapes = (
-        jax.ShapeDtypeStruct((n, m), cost.dtype),
-        jax.ShapeDtypeStruct((n,), cost.dtype),
-        jax.ShapeDtypeStruct((m,), cost.dtype),
-        jax.ShapeDtypeStruct((), jnp.bool_),
-    )
+    dtype = np.dtype(cost.dtype)
     if importlib.util.find_spec("ot") is not None:
         solve = _solve_with_pot
     elif is_assignment:
@@ -27,19 +22,40 @@ def host_plan(cost, a, b, *, is_assignment: bool):
         solve = _solve_with_highs
 
     def call(*problem):
-        cost, a, b = (np.asarray(x, np.float64) for x in problem)
+        cost, a, b = (_of_words(x, dtype).astype(np.float64) for x in problem)
         # The solvers have absolute tolerances, made for costs and masses around 1.
         scale, mass = np.abs(cost).max() or 1.0, a.sum()
         plan, f, g, converged = solve(cost / scale, a / mass, b / b.sum())
         plan, f, g = plan * mass, f * scale, g * scale
         f, g = np.where(a > 0, f, 0), np.where(b > 0, g, 0)
-        return tuple(
-            np.asarray(x, shape.dtype)
-            for x, shape in zip((plan, f, g, converged), shapes)
-        )
+        found = (_to_words(np.asarray(x, dtype)) for x in (plan, f, g))
+        return *found, np.asarray(converged, np.bool_)
 
-    problem = jax.lax.stop_gradient((cost, a, b))
-    return jax.pure_callback(call, shapes, *problem, vmap_method="sequential")
+    # JAX may call from a thread that does not know of ``enable_x64`` and would cut
+    # float64 to float32, so the numbers travel as 32-bit words.
+    words = [
+        jax.lax.bitcast_convert_type(x, jnp.uint32).reshape(*x.shape, -1)
+        for x in jax.lax.stop_gradient((cost, a, b))
+    ]
+    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in words]
+    flag = jax.ShapeDtypeStruct((), jnp.bool_)
+    *found, converged = jax.pure_callback(
+        call, (*shapes, flag), *words, vmap_method="sequential"
+    )
+    plan, f, g = (
+        jax.lax.bitcast_convert_type(x if x.shape[-1] > 1 else x[..., 0], cost.dtype)
+        for x in found
+    )
+    return plan, f, g, converged
+
+
+def _to_words(x):
+    """Bits of an array, with a last axis of one or two 32-bit words."""
+    return np.ascontiguousarray(x)[..., None].view(np.uint32)
+
+
+def _of_words(words, dtype):
+    return np.ascontiguousarray(words).view(dtype)[..., 0]
 
 
 def _solve_with_pot(cost, a, b):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
@@ -297,6 +298,17 @@ def test_host_solver_has_no_scale_of_its_own(x64, unit, mass):
     np.testing.assert_allclose(got.value, unit * mass * want.value, rtol=1e-12)
     np.testing.assert_allclose(got.plan, mass * want.plan, atol=1e-12 * mass)
     assert got.converged
+
+
+def test_host_solver_from_a_thread_in_single_precision():
+    cost = np.random.default_rng(0).random((4, 4))
+    with jax.enable_x64(True):
+        solve = jax.jit(lambda c: ot.emd_value(c, method="host")).lower(cost).compile()
+        want, given = ot.emd_value(cost), jnp.asarray(cost)
+    # A new thread does not inherit the context.
+    with ThreadPoolExecutor(1) as pool:
+        got = pool.submit(lambda: np.asarray(solve(given))).result()
+    np.testing.assert_allclose(got, want, rtol=1e-14)
 
 
 def test_negative_values_have_no_root(x64):
