@@ -4,6 +4,7 @@ Standard output holds the requested result and nothing else. Exit code 0 means
 success, 1 that a check failed, 2 that the command was used wrongly.
 """
 
+import difflib
 import importlib
 import importlib.metadata
 import os
@@ -39,8 +40,11 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     import tyro
 
+    args = list(sys.argv[1:] if args is None else args)
     try:
         try:
+            if args == ["--version"]:
+                return _version()
             return tyro.extras.subcommand_cli_from_dict(
                 {"doctor": _doctor, "cite": _cite, "version": _version},
                 prog="jaxrepro",
@@ -119,12 +123,34 @@ def _find(name: str):
     import jaxrepro
 
     area, _, function = name.removeprefix("jaxrepro.").partition(".")
-    if area not in jaxrepro.__all__ or not function:
-        areas = ", ".join(sorted(set(jaxrepro.__all__) - {"cite"}))
-        raise _UsageError(
-            f"{name}: expected area.function, where area is one of {areas}"
-        )
+    areas = sorted(set(jaxrepro.__all__) - {"cite"})
+    if area not in areas:
+        owners = [
+            a for a in areas if name in importlib.import_module(f"jaxrepro.{a}").__all__
+        ]
+        hint = _closest(area, areas) or f"area is one of {', '.join(areas)}"
+        if owners:
+            hint = f"did you mean {owners[0]}.{name}?"
+        raise _UsageError(f"{name}: expected area.function; {hint}")
     module = importlib.import_module(f"jaxrepro.{area}")
+    if not function:
+        raise _UsageError(f"{name}: expected area.function, such as {_cited(module)}")
     if function not in module.__all__:
-        raise _UsageError(f"{name}: no such name; see help(jaxrepro.{area})")
+        hint = _closest(function, module.__all__) or f"see help(jaxrepro.{area})"
+        raise _UsageError(f"{name}: no such name; {hint}")
     return getattr(module, function)
+
+
+def _closest(word, known):
+    close = difflib.get_close_matches(word, known, n=3)
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def _cited(module):
+    """The first function of an area that stems from a paper, else any of its names."""
+    from .core import citations
+
+    area = module.__name__.removeprefix("jaxrepro.")
+    names = [n for n in module.__all__ if callable(getattr(module, n))]
+    first = next((n for n in names if citations(getattr(module, n))), names[0])
+    return f"{area}.{first}"

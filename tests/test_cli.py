@@ -13,8 +13,9 @@ from jaxrepro import cli
 from jaxrepro.testing import SelfTestCheck, SelfTestReport
 
 
-def test_version(capsys):
-    assert cli.main(["version"]) == 0
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_version(capsys, word):
+    assert cli.main([word]) == 0
     assert capsys.readouterr().out == importlib.metadata.version("jaxrepro") + "\n"
 
 
@@ -44,6 +45,10 @@ def test_cite_prints_nothing_where_there_is_nothing(capsys):
         (["cite"], "expected at least one name"),
         (["cite", "sgot"], "expected area.function"),
         (["cite", "nowhere.sgot"], "expected area.function"),
+        (["cite", "sgot"], "did you mean operators.sgot?"),
+        (["cite", "operator.sgot"], "did you mean operators?"),
+        (["cite", "operators"], "expected area.function, such as operators."),
+        (["cite", "operators.sgott"], "did you mean sgot"),
         (["cite", "core.nothing"], "no such name"),
         (["cite", "core._eig"], "no such name"),
     ],

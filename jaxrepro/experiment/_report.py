@@ -7,7 +7,7 @@ from pathlib import Path
 from . import _html as html
 from ._bibtex import parse_reference
 from ._claim import Verdict
-from ._files import read_json, write_bytes
+from ._files import RecordError, read_json, write_bytes
 from ._runner import RunResult, read_result, run_folders
 from ._text import changed_text, seconds_text
 
@@ -53,7 +53,13 @@ def write_report(folder: str | Path) -> Path:
         raise FileNotFoundError(f"{folder}: neither a session nor a run folder")
     runs = [_read(*place) for place in places]
     style = importlib.resources.files("jaxrepro.experiment") / "report.css"
-    body = [_header(runs), "<main>", _claims(runs), *map(_section, runs), "</main>"]
+    try:
+        parts = [_header(runs), "<main>", _claims(runs), *map(_section, runs)]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RecordError(
+            f"{folder}: expected records of a run; got {error!r}"
+        ) from error
+    body = [*parts, "</main>"]
     title = "jaxrepro: " + (runs[0][0].name if len(runs) == 1 else "experiments")
     page = html.page(title, style.read_text(encoding="utf-8"), body)
     write_bytes(folder / "report.html", page.encode())

@@ -184,6 +184,15 @@ def test_results_can_be_moved(session, tmp_path):
     assert page.read_bytes() == session.report.read_bytes()
 
 
+def test_records_changed_by_hand_are_named(session, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(session.results[0].folder, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"versions": [1]}))
+    with pytest.raises(ValueError, match="run: expected records of a run; got Attr"):
+        write_report(folder)
+
+
 def test_neither_session_nor_run(tmp_path):
     with pytest.raises(FileNotFoundError, match="neither a session nor a run folder"):
         write_report(tmp_path)
