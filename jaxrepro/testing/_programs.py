@@ -13,7 +13,11 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 def check_callbacks(case: Case, inputs: list[Inputs], tol: float) -> str | None:
     """No call back to the host."""
     first = inputs[0]
-    for eqn in equations(jax.make_jaxpr(first.call)(first.leaves)):
+    return _callback(jax.make_jaxpr(first.call)(first.leaves))
+
+
+def _callback(jaxpr):
+    for eqn in equations(jaxpr):
         name = eqn.primitive.name
         if "callback" in name or name.startswith("debug_") or name.endswith("feed"):
             return f"the program calls back to the host ({name})"
@@ -21,16 +25,18 @@ def check_callbacks(case: Case, inputs: list[Inputs], tol: float) -> str | None:
 
 
 def check_precision(case: Case, inputs: list[Inputs], tol: float) -> str | None:
-    """No float64 in a program whose inputs are float32.
+    """No callback, and no float64 in a program whose inputs are float32.
 
     Python scalars are traced as weak float64 scalars when x64 is on and take
     the dtype of what they meet; they are no fault. What happens inside a library
     (``strict=False``) is not asked.
     """
-    if not case.strict:
-        return None
     first = inputs[0]
-    for eqn in equations(jax.make_jaxpr(first.call)(first.leaves)):
+    jaxpr = jax.make_jaxpr(first.call)(first.leaves)
+    found = _callback(jaxpr)
+    if found or not case.strict:
+        return found
+    for eqn in equations(jaxpr):
         for atom in (*eqn.invars, *eqn.outvars):
             aval = atom.aval
             if getattr(aval, "dtype", None) not in (jnp.float64, jnp.complex128):

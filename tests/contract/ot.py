@@ -191,8 +191,11 @@ SLOW = {
     "balanced_assignment[unrolled]",
     "gromov_wasserstein",
     "low_rank_sinkhorn",
+    "point_cloud_sinkhorn",
     "sinkhorn[padded]",
     "sinkhorn[unbalanced]",
+    "sinkhorn_divergence",
+    "wasserstein",
 }
 
 EXEMPT = {

@@ -2,8 +2,8 @@
 
 Cases come from the files beside this one, one an area, each with a list
 ``CASES`` and a mapping ``EXEMPT`` from names to reasons. ``SLOW`` may name cases that
-compile large programs, and variants that repeat most of another case: they are traced
-and lowered here, and run with the other slow tests.
+compile large programs, and variants that repeat most of another case: they run with
+the other slow tests. A function all of whose cases are slow is traced and lowered here.
 """
 
 import functools
@@ -33,11 +33,15 @@ def every_case():
         labels = [case.label for case in cases]
         assert len(set(labels)) == len(labels), f"{area}: labels repeat in {labels}"
         assert set(slow) <= set(labels), f"{area}: SLOW names no case of {labels}"
+        executed = {case.function for case in cases if case.label not in slow}
         for case in cases:
-            yield pytest.param(case, case.label not in slow, id=f"{area}.{case.label}")
-            if case.label in slow:
-                identity = f"{area}.{case.label}, executed"
-                yield pytest.param(case, True, id=identity, marks=pytest.mark.slow)
+            name = f"{area}.{case.label}"
+            if case.label not in slow:
+                yield pytest.param(case, True, id=name)
+                continue
+            yield pytest.param(case, True, id=name, marks=pytest.mark.slow)
+            if case.function not in executed:
+                yield pytest.param(case, False, id=f"{name}, traced")
 
 
 @pytest.fixture(autouse=True)

@@ -215,6 +215,7 @@ def test_complex_operators():
     np.testing.assert_allclose(np.sort(mean.atoms.lam.real), np.sort(want), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_path_runs_from_end_to_end(two):
     ends = member(two, 0), member(two, 1)
     ts = np.linspace(0, 1, 5)

@@ -122,6 +122,7 @@ def test_kernel_systems_of_unequal_length():
     np.testing.assert_array_equal(got, sgot_pairwise(batch, eta=0.3, kernel=kernel))
 
 
+@pytest.mark.slow
 def test_derivative_in_the_systems(systems):
     batch, other = stack(systems[:2]), stack(systems[2:4])
 

@@ -53,7 +53,7 @@ def padded_with_nan(atoms, extra):
     return SpectralAtoms(pad(atoms.lam), pad(atoms.right), pad(atoms.left), weight)
 
 
-@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("index", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_reference(reference, index, kind):
     entry = reference["sgot"][index]

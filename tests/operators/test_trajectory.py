@@ -152,6 +152,7 @@ def test_options_reach_the_metric():
 
 
 @pytest.mark.usefixtures("x64")
+@pytest.mark.slow
 def test_under_jit_and_in_blocks(monkeypatch):
     recordings = some_recordings()
     kernel = GaussianKernel(3.0)

@@ -110,6 +110,7 @@ def test_an_isometric_copy_is_nearest(x64):
     assert np.array_equal(np.argmax(results.plan[2], axis=1), np.argsort(order))
 
 
+@pytest.mark.slow
 def test_permutation_invariance_and_padding(x64):
     cost_x, cost_y, a, b = spaces(4)
     solve = lambda cx, a: ot.gromov_wasserstein(cx, cost_y, a, b, eps=0.1, n_iter=30)
