@@ -25,6 +25,7 @@ from ._errors import (
     MissingExtraError as MissingExtraError,
 )
 from ._matmul import matmul as matmul
+from ._mesh import check_mesh as check_mesh, replicate as replicate
 from ._quadrature import (
     Quadrature as Quadrature,
     gauss_hermite as gauss_hermite,
@@ -53,6 +54,7 @@ __all__ = [
     "check_choice",
     "check_integer",
     "check_interval",
+    "check_mesh",
     "check_nonempty",
     "check_real",
     "check_shape",
@@ -67,6 +69,7 @@ __all__ = [
     "matmul",
     "paper",
     "promote_floating",
+    "replicate",
     "safe_divide",
     "safe_eigh",
     "safe_log",

@@ -1,4 +1,4 @@
-"""One function of two objects, over all pairs, in memory that does not grow."""
+"""One function of two objects, over all pairs, in blocks and on many devices."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,9 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Num, PyTree
 
-from ..core import check_integer
+from ..core import check_integer, check_mesh, replicate
+from ._pairs import count_pairs, matrix_of, pair_of
+
+# So that numbers of pairs, filled up to whole blocks, fit into 32 bits.
+_MOST_PAIRS = 2**30
 
 
 def pairwise(
@@ -19,6 +24,7 @@ def pairwise(
     *,
     block: int = 1024,
     symmetric: bool | None = None,
+    mesh: Mesh | None = None,
 ) -> Num[Array, "N M"]:
     r"""Evaluate a function on all pairs of two batches of objects.
 
@@ -36,28 +42,38 @@ def pairwise(
     ys : pytree of arrays with leading axis M, optional
         The objects :math:`y_j`; None means ``xs`` again.
     block : int, default 1024
-        Number of pairs that are evaluated at once.
+        Number of pairs that are evaluated at once, on each device.
     symmetric : bool, optional
         Whether ``fn`` is a distance within ``xs``: only pairs :math:`i < j` are
         evaluated, the result is mirrored, and its diagonal is exactly 0. By
         default True without ``ys`` and False with them.
+    mesh : jax.sharding.Mesh, optional
+        Devices among which the pairs are divided evenly, for instance
+        ``jax.make_mesh((jax.device_count(),), ("devices",))``. By default one
+        device does all.
 
     Returns
     -------
     array of shape (N, M)
-        The matrix :math:`D`, in the dtype that ``fn`` returns.
+        The matrix :math:`D`, in the dtype that ``fn`` returns; with a mesh, whole
+        on each of its devices.
 
     Raises
     ------
     ValueError
         If a batch is empty, its leading axes differ, ``fn`` does not return a
-        scalar, ``block < 1``, or ``symmetric`` is True and ``ys`` is given.
+        scalar, ``block < 1``, ``symmetric`` is True and ``ys`` is given, there are
+        more than :math:`2^{30}` pairs, or ``mesh`` has no axis.
+    TypeError
+        If ``mesh`` is not a ``jax.sharding.Mesh``.
 
     Notes
     -----
     Memory is :math:`O(NM)` for the result plus ``block`` times what one pair
     needs, also for reverse-mode derivatives: a block is computed again in the
-    backward pass. The entries do not depend on ``block`` beyond rounding.
+    backward pass. Which pairs are in a block follows from its number. With a mesh
+    every device holds all objects and the whole result. The entries do not depend
+    on ``block`` nor on the mesh beyond rounding.
 
     ``fn`` is compiled, once for each function object and shape: as under
     ``jax.jit``, a value that it reads from outside is frozen at the first call.
@@ -79,18 +95,21 @@ def pairwise(
         raise ValueError("symmetric: expected False with ys; got True")
     n = _batch_size("xs", xs)
     m = n if ys is None else _batch_size("ys", ys)
+    n_pairs = count_pairs(n, m, symmetric)
+    if n_pairs > _MOST_PAIRS:
+        raise ValueError(f"xs: expected at most {_MOST_PAIRS} pairs; got {n_pairs}")
+    mesh = check_mesh("mesh", mesh)
     leaves, structure = jax.tree.flatten(fn)
     traced = [leaf if _is_traced(leaf) else None for leaf in leaves]
     fixed = tuple(None if _is_traced(leaf) else leaf for leaf in leaves)
     return _pairwise(
-        traced,
-        xs,
-        ys,
+        *replicate((traced, xs, ys), mesh),
         fixed=fixed,
         structure=structure,
         shape=(n, m),
         block=block,
         symmetric=symmetric,
+        mesh=mesh,
     )
 
 
@@ -114,39 +133,62 @@ def _batch_size(name, batch):
     return size
 
 
-@partial(jax.jit, static_argnames=("fixed", "structure", "shape", "block", "symmetric"))
-def _pairwise(traced, xs, ys, *, fixed, structure, shape, block, symmetric):
-    leaves = [f if t is None else t for t, f in zip(traced, fixed)]
-    fn = jax.tree.unflatten(structure, leaves)
-    ys = xs if ys is None else ys
+@partial(
+    jax.jit,
+    static_argnames=("fixed", "structure", "shape", "block", "symmetric", "mesh"),
+)
+def _pairwise(traced, xs, ys, *, fixed, structure, shape, block, symmetric, mesh):
     n, m = shape
-    if symmetric:
-        rows, columns = np.triu_indices(n, k=1)
-    else:
-        rows, columns = np.divmod(np.arange(n * m), m)
-    n_pairs = len(rows)
+    n_pairs = count_pairs(n, m, symmetric)
+
+    def function(traced):
+        leaves = [f if t is None else t for t, f in zip(traced, fixed)]
+        return jax.tree.unflatten(structure, leaves)
+
     if n_pairs == 0:
         first = jax.tree.map(lambda x: x[0], xs)
-        return jnp.zeros((n, m), jax.eval_shape(fn, first, first).dtype)
+        return jnp.zeros((n, m), jax.eval_shape(function(traced), first, first).dtype)
 
-    # Blocks of equal size, of which the last is filled up with its last pair.
-    block = -(-n_pairs // -(-n_pairs // block))
-    padded = np.minimum(np.arange(-(-n_pairs // block) * block), n_pairs - 1)
-    rows = jnp.asarray(rows[padded].reshape(-1, block), jnp.int32)
-    columns = jnp.asarray(columns[padded].reshape(-1, block), jnp.int32)
+    # Each device takes as many blocks of equal size; the last pair fills them up.
+    n_devices = 1 if mesh is None else mesh.size
+    n_blocks = -(-n_pairs // (n_devices * block))
+    block = -(-n_pairs // (n_devices * n_blocks))
 
-    @partial(jax.checkpoint, prevent_cse=False)
-    def evaluate(pairs):
-        i, j = pairs
-        take = lambda batch, k: jax.tree.map(lambda leaf: jnp.take(leaf, k, 0), batch)
-        values = jax.vmap(fn)(take(xs, i), take(ys, j))
-        if not isinstance(values, jax.Array) or values.shape != (block,):
-            got = jax.tree.map(lambda leaf: leaf.shape[1:], values)
-            raise ValueError(f"fn: expected a scalar for each pair; got shape {got}")
-        return values
+    def values_on(device, traced, xs, ys):
+        fn = function(traced)
+        ys = xs if ys is None else ys
 
-    values = lax.map(evaluate, (rows, columns)).reshape(-1)[:n_pairs]
-    if not symmetric:
-        return values.reshape(n, m)
-    upper = jnp.zeros((n, n), values.dtype).at[np.triu_indices(n, k=1)].set(values)
-    return upper + upper.T
+        @partial(jax.checkpoint, prevent_cse=False)
+        def evaluate(start):
+            numbers = start + jnp.arange(block, dtype=jnp.int32)
+            i, j = pair_of(jnp.minimum(numbers, n_pairs - 1), n, m, symmetric)
+            values = jax.vmap(fn)(_take(xs, i), _take(ys, j))
+            if not isinstance(values, jax.Array) or values.shape != (block,):
+                got = jax.tree.map(lambda leaf: leaf.shape[1:], values)
+                raise ValueError(
+                    f"fn: expected a scalar for each pair; got shape {got}"
+                )
+            return values
+
+        blocks = device * n_blocks + jnp.arange(n_blocks, dtype=jnp.int32)
+        return lax.map(evaluate, blocks * block).reshape(-1)
+
+    if mesh is None:
+        values = values_on(0, traced, xs, ys)
+    else:
+        names, everywhere = mesh.axis_names, PartitionSpec()
+
+        def gathered(traced, xs, ys):
+            values = values_on(lax.axis_index(names), traced, xs, ys)
+            return lax.all_gather(values, names, tiled=True)
+
+        # Unchecked, since loops within fn may start from what is no device's own.
+        values = jax.shard_map(
+            gathered, mesh=mesh, in_specs=everywhere, out_specs=everywhere,
+            check_vma=False,
+        )(traced, xs, ys)  # fmt: skip
+    return matrix_of(values[:n_pairs], n, m, symmetric)
+
+
+def _take(batch, indices):
+    return jax.tree.map(lambda leaf: jnp.take(leaf, indices, 0, mode="clip"), batch)

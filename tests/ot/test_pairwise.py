@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from jax.sharding import Mesh
 from jax.tree_util import Partial
 
 from jaxrepro import ot
@@ -124,6 +125,15 @@ def test_bound_values_compile_once(x64):
         np.testing.assert_allclose(got, eta * first)
 
 
+def test_no_list_of_pairs_is_part_of_the_program():
+    def program(n):
+        fn = lambda x: ot.pairwise(lambda p, q: jnp.sum(p * q), x, block=64)
+        return jax.jit(fn).lower(jax.ShapeDtypeStruct((n, 2), np.float32)).as_text()
+
+    # Two million pairs; constants would be printed in full, byte by byte.
+    assert len(program(2000)) < len(program(20)) + 2000
+
+
 @pytest.mark.parametrize("backward", [False, True])
 def test_memory_grows_with_the_block_alone(backward):
     def value(x, block):
@@ -195,9 +205,22 @@ def test_dtype_of_the_function_is_kept(x64):
             {"fn": lambda x, y: (x[0], y)},
             "fn: expected a scalar for each pair; got shape ((), (2,))",
         ),
+        (
+            {"xs": np.ones(50_000)},
+            "xs: expected at most 1073741824 pairs; got 1249975000",
+        ),
+        (
+            {"mesh": Mesh(np.array(jax.devices()[0]), ())},
+            "mesh: expected at least one axis",
+        ),
     ],
 )
 def test_errors(plain_errors, arguments, message):
     arguments = {"fn": lambda x, y: jnp.sum(x - y), "xs": np.ones((3, 2))} | arguments
     with pytest.raises(ValueError, match=re.escape(message)):
         ot.pairwise(**arguments)
+
+
+def test_bad_type_of_mesh(plain_errors):
+    with pytest.raises(TypeError, match=r"mesh: expected a jax.sharding.Mesh or None"):
+        ot.pairwise(distance, objects(0, 3), mesh=4)  # pyright: ignore
