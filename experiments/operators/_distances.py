@@ -29,15 +29,21 @@ class Systems(NamedTuple):
     dt: jax.Array
 
 
-def _martin(atoms1, atoms2, *, dt, dt2, kernel):
+def _martin_pairwise(batch1, batch2, *, dt, dt2, kernel, block):
+    others = None if batch2 is None else (batch2, dt2)
+    return ot.pairwise(_martin, (batch1, dt), others, block=block)
+
+
+def _martin(system1, system2):
+    (atoms1, dt), (atoms2, dt2) = system1, system2
     return operators.martin_distance(atoms1, atoms2, dt=dt, dt2=dt2).value
 
 
-# Distances between two systems ...
+# Distances between all systems ...
 BASELINES: dict[str, Callable] = {
-    "HS": operators.hs_distance,
-    "operator norm": operators.operator_norm_distance,
-    "Martin": _martin,
+    "HS": operators.hs_pairwise,
+    "operator norm": operators.operator_norm_pairwise,
+    "Martin": _martin_pairwise,
 }
 # ... and the limits of SGOT, by the share of the eigenvalues.
 LIMITS = {"SOT": 1.0, "GOT": 0.0}
@@ -76,26 +82,17 @@ def distance_matrices(
     computed once.
     """
     shares = {**etas, **LIMITS}
+    atoms, dt = systems
+    other_atoms, other_dt = (None, None) if others is None else others
+    options = {"kernel": kernel, "block": block}
 
     def spectral(eta):
         return operators.sgot_pairwise(
-            systems.atoms,
-            None if others is None else others.atoms,
-            eta=eta,
-            scaling=scaling,
-            kernel=kernel,
-            block=block,
+            atoms, other_atoms, eta=eta, scaling=scaling, **options
         )
 
     matrices = jax.vmap(spectral)(jnp.array(list(shares.values())))
     result = dict(zip(shares, matrices))
     for name, distance in BASELINES.items():
-        pair = jax.tree_util.Partial(_between, distance, kernel)
-        result[name] = ot.pairwise(pair, systems, others, block=block)
+        result[name] = distance(atoms, other_atoms, dt=dt, dt2=other_dt, **options)
     return result
-
-
-def _between(distance, kernel, system1, system2):
-    return distance(
-        system1.atoms, system2.atoms, dt=system1.dt, dt2=system2.dt, kernel=kernel
-    )

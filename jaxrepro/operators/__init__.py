@@ -17,6 +17,10 @@ from ._barycenter import (
     BarycenterResult as BarycenterResult,
     operator_barycenter as operator_barycenter,
 )
+from ._difference_pairwise import (
+    hs_pairwise as hs_pairwise,
+    operator_norm_pairwise as operator_norm_pairwise,
+)
 from ._distance_matrix import distance_matrix as distance_matrix
 from ._dsa import DSAResult as DSAResult, dsa as dsa
 from ._eigenvalue_distance import spectral_w2 as spectral_w2
@@ -112,6 +116,7 @@ __all__ = [
     "got",
     "ground_cost",
     "hs_distance",
+    "hs_pairwise",
     "interpolate",
     "knn_predict",
     "koopman_features",
@@ -124,6 +129,7 @@ __all__ = [
     "operator_barycenter",
     "operator_from_atoms",
     "operator_norm_distance",
+    "operator_norm_pairwise",
     "overlap",
     "principal_component_regression",
     "reduced_rank_regression",

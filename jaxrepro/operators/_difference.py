@@ -1,9 +1,10 @@
 r"""The difference of two operators as a product of thin factors."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Inexact
 
 from ..core import check_interval, check_shape, matmul, promote_floating
 from ._fit import KernelOperatorFit, LinearOperatorFit, check_fit
@@ -18,14 +19,39 @@ from ._measure import (
 )
 
 FACTORED = (SpectralAtoms, KernelAtoms, LinearOperatorFit, KernelOperatorFit)
+Operator = (
+    Inexact[ArrayLike, "... _ _"]
+    | LinearOperatorFit
+    | KernelOperatorFit
+    | SpectralAtoms
+    | KernelAtoms
+)
+
+
+class Factors(NamedTuple):
+    r"""An operator :math:`T = A B^*`, and all that depends on it alone.
+
+    Attributes
+    ----------
+    right, left : arrays of shape (d, r) or (n, r)
+        :math:`A` and :math:`B`; with samples, coefficients on them.
+    x, y : arrays of shape (n, d) or None
+        Samples on which ``right`` and ``left`` are coefficients.
+    right_gram, left_gram : arrays of shape (r, r)
+        :math:`A^* A` and :math:`B^* B`.
+    """
+
+    right: Inexact[Array, "_ r"]
+    left: Inexact[Array, "_ r"]
+    x: Inexact[Array, "n d"] | None
+    y: Inexact[Array, "n d"] | None
+    right_gram: Inexact[Array, "r r"]
+    left_gram: Inexact[Array, "r r"]
 
 
 def transfer_eigenvalues(name: str, atoms: Any, dt) -> jax.Array:
     r"""Eigenvalues :math:`\mu = e^{\lambda\,dt}` of live atoms, 0 for padded ones."""
-    if dt is None:
-        raise ValueError(f"{name}: expected a time step, as atoms do not keep one")
-    check_shape(name, dt, ())
-    check_interval(name, dt, 0.0, closed="neither")
+    _check_step(name, dt)
     (lam,) = promote_floating(atoms.lam)
     live = live_atoms(atoms)
     lam = jnp.where(live, lam, 0)
@@ -35,53 +61,90 @@ def transfer_eigenvalues(name: str, atoms: Any, dt) -> jax.Array:
     return jnp.where(live, mu, 0)
 
 
-def dense_difference(operator1, operator2) -> jax.Array | None:
-    """``T - T'`` if both are matrices, else None."""
-    if any(isinstance(operator, FACTORED) for operator in (operator1, operator2)):
-        return None
-    first, second = promote_floating(operator1, operator2)
-    check_shape("operator1", first, ("d", "d"))
-    check_shape("operator1", first, (len(first), len(first)))
-    check_shape("operator2", second, first.shape)
-    return first - second
+def check_operators(
+    names, operator1, operator2, dt, dt2, kernel, *, batched: bool = False
+) -> tuple[Any, Any]:
+    """Return two operators, or two batches of them, that can be compared, or raise."""
+    operators = operator1, operator2
+    lead = ("N",) if batched else ()
+    if not any(isinstance(operator, FACTORED) for operator in operators):
+        first, second = promote_floating(*operators)
+        check_shape(names[0], first, (*lead, "d", "d"))
+        d = first.shape[-2]
+        check_shape(names[0], first, (*lead, d, d))
+        check_shape(names[1], second, (*lead, d, d))
+        return first, second
+    if type(operator1) is not type(operator2):
+        raise TypeError(
+            f"{names[1]}: expected {type(operator1).__name__}, as {names[0]} is; "
+            f"got {type(operator2).__name__}"
+        )
+    steps = (("dt", dt), ("dt2", dt2))
+    for name, operator, (dt_name, step) in zip(names, operators, steps):
+        if isinstance(operator, LinearOperatorFit | KernelOperatorFit):
+            check_fit(name, operator, batched=batched)
+        else:
+            check_atoms(name, operator, kernel, batched=batched)
+            _check_step(dt_name, step, len(operator.lam) if batched else None)
+    if isinstance(operator1, KernelOperatorFit | KernelAtoms):
+        check_kernel(kernel)
+        d = jnp.shape(operator1.x)[-1]
+        check_shape(f"{names[1]}.x", operator2.x, (*lead, "n", d))
+    else:
+        field = "V" if isinstance(operator1, LinearOperatorFit) else "right"
+        first, second = (getattr(operator, field) for operator in operators)
+        check_shape(names[1], second, (*lead, jnp.shape(first)[-2], "r"))
+    return operators
 
 
-def difference_grams(operator1, operator2, dt, dt2, kernel):
+def prepare(operator, dt, kernel) -> Any:
+    """All that distances need of one checked operator; a matrix is taken as it is."""
+    if not isinstance(operator, FACTORED):
+        return operator
+    right, left, x, y = _factors(operator, dt, kernel)
+    right_gram = _inner(right, right, x, x, kernel)
+    return Factors(right, left, x, y, right_gram, _inner(left, left, y, y, kernel))
+
+
+def prepare_pair(operator1, operator2, dt, dt2, kernel):
+    """Check two operators, and prepare both."""
+    dt2 = dt if dt2 is None else dt2
+    names = ("operator1", "operator2")
+    one, two = check_operators(names, operator1, operator2, dt, dt2, kernel)
+    return prepare(one, dt, kernel), prepare(two, dt2, kernel)
+
+
+def difference_grams(one: Factors, two: Factors, kernel):
     r"""Gram matrices :math:`R^*R` and :math:`L^*L` of :math:`T - T' = R L^*`.
 
     With :math:`T = A B^*` and :math:`T' = A' B'^*` the factors are
     :math:`R = [A, -A']` and :math:`L = [B, B']`.
     """
-    if type(operator1) is not type(operator2):
-        raise TypeError(
-            f"operator2: expected {type(operator1).__name__}, as operator1 is; "
-            f"got {type(operator2).__name__}"
-        )
-    right1, left1, x1, y1 = _factors("operator1", operator1, "dt", dt, kernel)
-    right2, left2, x2, y2 = _factors(
-        "operator2", operator2, "dt2", dt if dt2 is None else dt2, kernel
+    right = -_inner(one.right, two.right, one.x, two.x, kernel)
+    left = _inner(one.left, two.left, one.y, two.y, kernel)
+    return (
+        jnp.block([[one.right_gram, right], [right.conj().T, two.right_gram]]),
+        jnp.block([[one.left_gram, left], [left.conj().T, two.left_gram]]),
     )
-    if x1 is None:
-        check_shape("operator2", right2, (len(right1), "r"))
-    else:
-        check_shape("operator2.x", x2, ("n", x1.shape[1]))
-    right = _gram_blocks((right1, -right2), (x1, x2), kernel)
-    return right, _gram_blocks((left1, left2), (y1, y2), kernel)
 
 
-def _factors(name, operator, dt_name, dt, kernel):
+def _check_step(name, dt, n=None):
+    """Raise unless ``dt`` is a positive time step, or one for each of n systems."""
+    if dt is None:
+        raise ValueError(f"{name}: expected a time step, as atoms do not keep one")
+    check_shape(name, dt, () if n is None or not jnp.ndim(dt) else (n,))
+    check_interval(name, dt, 0.0, closed="neither")
+
+
+def _factors(operator, dt, kernel):
     """Factors ``A, B`` of ``T = A B^*``; with a kernel they are coefficients."""
-    if isinstance(operator, LinearOperatorFit | KernelOperatorFit):
-        check_fit(name, operator)
     if isinstance(operator, LinearOperatorFit):
         v, w = promote_floating(operator.V, operator.W)
         return v, w, None, None
     if isinstance(operator, KernelOperatorFit):
-        check_kernel(kernel)
         u, v, x, y = promote_floating(operator.U, operator.V, operator.x, operator.y)
         return _scaled_samples(u, v, x, y, operator.mask)
-    kernel = check_atoms(name, operator, kernel)
-    mu = transfer_eigenvalues(dt_name, operator, dt)[None, :]
+    mu = transfer_eigenvalues("dt", operator, dt)[None, :]
     atoms = clear_padding(operator)
     if isinstance(atoms, SpectralAtoms):
         return atoms.right * mu, atoms.left, None, None
@@ -96,16 +159,10 @@ def _scaled_samples(u, v, x, y, mask):
     return u / root, v / root, x, y
 
 
-def _gram_blocks(factors, samples, kernel):
-    """Gram matrix of the columns of two factors side by side."""
-
-    def product(i, j):
-        a, b = factors[i], factors[j]
-        if samples[0] is None:
-            return matmul(a.conj().T, b)
-        gram = kernel(samples[i], samples[j])
-        image = real_matmul(gram, b) if jnp.iscomplexobj(b) else matmul(gram, b)
-        return matmul(a.conj().T, image)
-
-    cross = product(0, 1)
-    return jnp.block([[product(0, 0), cross], [cross.conj().T, product(1, 1)]])
+def _inner(a, b, x1, x2, kernel):
+    """Inner products of the columns of two factors."""
+    if x1 is None:
+        return matmul(a.conj().T, b)
+    gram = kernel(x1, x2)
+    image = real_matmul(gram, b) if jnp.iscomplexobj(b) else matmul(gram, b)
+    return matmul(a.conj().T, image)

@@ -74,15 +74,18 @@ class KernelOperatorFit(NamedTuple):
     singular_values: Float[Array, " r"]
 
 
-def check_fit(name: str, fit: LinearOperatorFit | KernelOperatorFit) -> None:
-    """Raise unless the fields of a fit have shapes that go together."""
+def check_fit(
+    name: str, fit: LinearOperatorFit | KernelOperatorFit, *, batched: bool = False
+) -> None:
+    """Raise unless the fields of a fit, or of a batch, have shapes that go together."""
+    lead = ("N",) if batched else ()
     if isinstance(fit, LinearOperatorFit):
-        check_shape(f"{name}.V", fit.V, ("d", "r"))
+        check_shape(f"{name}.V", fit.V, (*lead, "d", "r"))
         check_shape(f"{name}.W", fit.W, jnp.shape(fit.V))
         return
-    check_shape(f"{name}.U", fit.U, ("n", "r"))
+    check_shape(f"{name}.U", fit.U, (*lead, "n", "r"))
     check_shape(f"{name}.V", fit.V, jnp.shape(fit.U))
-    n = jnp.shape(fit.U)[0]
-    check_shape(f"{name}.x", fit.x, (n, "d"))
+    *lead, n, _ = jnp.shape(fit.U)
+    check_shape(f"{name}.x", fit.x, (*lead, n, "d"))
     check_shape(f"{name}.y", fit.y, jnp.shape(fit.x))
-    check_shape(f"{name}.mask", fit.mask, (n,))
+    check_shape(f"{name}.mask", fit.mask, (*lead, n))

@@ -3,20 +3,10 @@ r"""Hilbert-Schmidt distance between transfer operators."""
 from collections.abc import Callable
 
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float, Inexact, Real
+from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..core import safe_norm, safe_sqrt
-from ._difference import dense_difference, difference_grams
-from ._fit import KernelOperatorFit, LinearOperatorFit
-from ._measure import KernelAtoms, SpectralAtoms
-
-Operator = (
-    Inexact[ArrayLike, "_ _"]
-    | LinearOperatorFit
-    | KernelOperatorFit
-    | SpectralAtoms
-    | KernelAtoms
-)
+from ._difference import Factors, Operator, difference_grams, prepare_pair
 
 
 def hs_distance(
@@ -77,8 +67,13 @@ def hs_distance(
     >>> float(hs_distance(jnp.eye(4), jnp.zeros((4, 4))))
     2.0
     """
-    difference = dense_difference(operator1, operator2)
-    if difference is not None:
-        return safe_norm(difference)
-    right, left = difference_grams(operator1, operator2, dt, dt2, kernel)
+    prepared = prepare_pair(operator1, operator2, dt, dt2, kernel)
+    return prepared_hs_distance(kernel, *prepared)
+
+
+def prepared_hs_distance(kernel, one, two):
+    """Distance of two operators that :func:`prepare` has seen."""
+    if not isinstance(one, Factors):
+        return safe_norm(one - two)
+    right, left = difference_grams(one, two, kernel)
     return safe_sqrt(jnp.sum((right * left.conj()).real))

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..core import matmul, safe_divide, safe_eigh, safe_sqrt
-from ._difference import dense_difference, difference_grams
-from ._hilbert_schmidt import Operator
+from ._difference import Factors, Operator, difference_grams, prepare_pair
 
 
 def operator_norm_distance(
@@ -61,12 +60,17 @@ def operator_norm_distance(
     >>> float(operator_norm_distance(jnp.diag(jnp.array([3.0, 1.0])), jnp.eye(2)))
     2.0
     """
-    difference = dense_difference(operator1, operator2)
-    if difference is not None:
-        right = matmul(difference, difference.conj().T)
-        left = jnp.eye(len(right), dtype=right.dtype)
+    prepared = prepare_pair(operator1, operator2, dt, dt2, kernel)
+    return prepared_norm_distance(kernel, *prepared)
+
+
+def prepared_norm_distance(kernel, one, two):
+    """Distance of two operators that :func:`prepare` has seen."""
+    if isinstance(one, Factors):
+        right, left = difference_grams(one, two, kernel)
     else:
-        right, left = difference_grams(operator1, operator2, dt, dt2, kernel)
+        right = matmul(one - two, (one - two).conj().T)
+        left = jnp.eye(len(right), dtype=right.dtype)
     return safe_sqrt(_largest_eigenvalue(right, left))
 
 

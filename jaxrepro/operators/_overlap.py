@@ -160,11 +160,11 @@ def _cross(coefficients1, gram, coefficients2):
 def _defect(u, v, x):
     """``1 - |x_ij|^2`` for ``x = u^* v`` of unit columns, as a squared distance.
 
-    Row by row, so that no array of three indices is kept.
+    Feature by feature, so that no array of three indices is kept.
     """
 
-    def row(pair):
-        column, x_row = pair
-        return jnp.sum(square(v - column[:, None] * x_row[None, :]), axis=0)
+    def add(total, features):
+        u_row, v_row = features
+        return total + square(v_row[None, :] - u_row[:, None] * x), None
 
-    return jax.lax.map(row, (u.T, x))
+    return jax.lax.scan(add, jnp.zeros_like(x.real), (u, v), unroll=4)[0]

@@ -5,17 +5,23 @@ from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from .. import ot
-from ..core import check_integer, paper
+from ..core import check_mesh, paper, replicate
+from ._blocks import check_block, fitting_block
 from ._ground_cost import check_traced, cost_options, safe_power, unit_cost
-from ._measure import KernelAtoms, SpectralAtoms, check_atoms, check_pair
+from ._measure import (
+    AtomClusters,
+    KernelAtoms,
+    SpectralAtoms,
+    basis_of,
+    check_atoms,
+    check_pair,
+)
 from ._overlap import unit_atoms
 from ._sgot import sgot, solver_options, transport
-
-# A block of pairs is cut so that its arrays hold at most this many numbers.
-_MOST_NUMBERS = 2**24
 
 
 @paper(
@@ -24,8 +30,8 @@ _MOST_NUMBERS = 2**24
     uses=(sgot,),
 )
 def sgot_pairwise(
-    batch1: SpectralAtoms | KernelAtoms,
-    batch2: SpectralAtoms | KernelAtoms | None = None,
+    batch1: SpectralAtoms | KernelAtoms | AtomClusters,
+    batch2: SpectralAtoms | KernelAtoms | AtomClusters | None = None,
     *,
     eta: Real[ArrayLike, ""],
     scaling: Real[ArrayLike, "2"] | Sequence[Real[ArrayLike, ""]] = (1.0, 1.0),
@@ -40,6 +46,7 @@ def sgot_pairwise(
     solver: str = "exact",
     n_iter: int | None = None,
     block: int | None = None,
+    mesh: Mesh | None = None,
 ) -> Float[Array, "N M"]:
     r"""Distances between all systems of one batch, or of two.
 
@@ -48,12 +55,13 @@ def sgot_pairwise(
 
     Parameters
     ----------
-    batch1 : SpectralAtoms or KernelAtoms
+    batch1 : SpectralAtoms, KernelAtoms or AtomClusters
         N systems: atoms whose fields have one more, leading axis, for instance
-        from ``jax.vmap`` of :func:`spectral_atoms`. Systems with fewer atoms or
+        from ``jax.vmap`` of :func:`spectral_atoms`, or clusters from ``jax.vmap``
+        of :func:`cluster_atoms`. Systems with fewer atoms or
         samples than others are padded (``weight`` 0, ``mask`` False). With
         ``weight`` None the assignment solver is used.
-    batch2 : SpectralAtoms or KernelAtoms, optional
+    batch2 : SpectralAtoms, KernelAtoms or AtomClusters, optional
         M systems of the same type. None compares ``batch1`` with itself: each
         pair is computed once and the diagonal is exactly 0.
     eta : float
@@ -81,9 +89,11 @@ def sgot_pairwise(
     n_iter : int, optional
         Number of Sinkhorn iterations.
     block : int, optional
-        Most pairs to evaluate at once, by default 64 on a CPU, where a block then
-        stays in cache, and 1024 elsewhere. Fewer are taken where their features
-        or kernel matrices would hold more than :math:`2^{24}` numbers.
+        Most pairs to evaluate at once on each device, by default 64 on a CPU, where
+        a block then stays in cache, and 1024 elsewhere. Fewer are taken where their
+        features or kernel matrices would hold more than :math:`2^{24}` numbers.
+    mesh : jax.sharding.Mesh, optional
+        Devices that share the pairs evenly, as in :func:`jaxrepro.ot.pairwise`.
 
     Returns
     -------
@@ -96,13 +106,14 @@ def sgot_pairwise(
     ValueError
         As :func:`sgot`, and if a batch is empty or ``block`` is less than 1.
     TypeError
-        If the batches are of two types.
+        If the batches are of two types, or ``mesh`` is not a
+        ``jax.sharding.Mesh``.
 
     Notes
     -----
     Vectors are normalised once a system. Each block of pairs is one batched
-    overlap and one batched transport problem, so memory grows with ``block`` and
-    not with the number of pairs. Differentiable.
+    overlap and one batched transport problem, so memory grows with ``block`` and,
+    beside the result, not with the number of pairs. Differentiable.
 
     References
     ----------
@@ -120,28 +131,31 @@ def sgot_pairwise(
      [0.628 0.334 0.   ]]
     """
     if batch2 is None:
-        check_atoms("batch1", batch1, kernel, batched=True)
+        check_atoms("batch1", batch1, kernel, batched=True, clusters=True)
     else:
-        check_pair(("batch1", "batch2"), batch1, batch2, kernel, batched=True)
+        names = ("batch1", "batch2")
+        check_pair(names, batch1, batch2, kernel, batched=True, clusters=True)
     options = cost_options(
         batch1, kind=kind, convention=convention, p=p, q=q, r=r, stable=stable
     )
     check_traced(eta, scaling)
     eps, n_iter = solver_options(solver, eps, n_iter)
-    if block is None:
-        block = 64 if jax.default_backend() == "cpu" else 1024
+    mesh = check_mesh("mesh", mesh)
+    data = (batch1, batch2, eta, scaling, eps, kernel)
     return _sgot_pairwise(
-        batch1, batch2, eta, scaling, eps, kernel, options=options, solver=solver,
-        n_iter=n_iter, block=check_integer("block", block),
+        *replicate(data, mesh), options=options, solver=solver, n_iter=n_iter,
+        block=check_block(block, mesh), mesh=mesh,
     )  # fmt: skip
 
 
-@functools.partial(jax.jit, static_argnames=("options", "solver", "n_iter", "block"))
+@functools.partial(
+    jax.jit, static_argnames=("options", "solver", "n_iter", "block", "mesh")
+)
 def _sgot_pairwise(
-    batch1, batch2, eta, scaling, eps, kernel, *, options, solver, n_iter, block
+    batch1, batch2, eta, scaling, eps, kernel, *, options, solver, n_iter, block, mesh
 ):
     other = batch1 if batch2 is None else batch2
-    block = min(block, max(1, _MOST_NUMBERS // _numbers_per_pair(batch1, other)))
+    block = fitting_block(block, _numbers_per_pair(batch1, other))
 
     static = {"options": options, "solver": solver, "n_iter": n_iter}
     distance = jax.tree_util.Partial(
@@ -149,7 +163,7 @@ def _sgot_pairwise(
     )
     units1 = _unit_batch(batch1, kernel, block)
     units2 = None if batch2 is None else _unit_batch(batch2, kernel, block)
-    matrix = ot.pairwise(distance, units1, units2, block=block)
+    matrix = ot.pairwise(distance, units1, units2, block=block, mesh=mesh)
     eta = jnp.asarray(eta, matrix.dtype)
     return jnp.where((eta >= 0) & (eta <= 1), matrix, jnp.nan)
 
@@ -163,14 +177,18 @@ def _distance(eta, scaling, eps, kernel, unit1, unit2, *, options, solver, n_ite
 
 def _unit_batch(batch, kernel, block):
     """Unit atoms of every system; kernel matrices a block of systems at a time."""
-    batch = batch._replace(condition=None)
-    if isinstance(batch, SpectralAtoms):
+    if isinstance(batch, AtomClusters):
+        batch = batch._replace(basis=batch.basis._replace(condition=None))
+    else:
+        batch = batch._replace(condition=None)
+    if isinstance(basis_of(batch), SpectralAtoms):
         return jax.vmap(unit_atoms)(batch)
     return jax.lax.map(lambda atoms: unit_atoms(atoms, kernel), batch, batch_size=block)
 
 
 def _numbers_per_pair(batch1, batch2):
     """Real numbers that one pair of systems keeps in memory, roughly."""
+    batch1, batch2 = basis_of(batch1), basis_of(batch2)
     r1, r2 = batch1.lam.shape[-1], batch2.lam.shape[-1]
     if isinstance(batch1, KernelAtoms):
         (n1, d), n2 = batch1.x.shape[-2:], batch2.x.shape[-2]
