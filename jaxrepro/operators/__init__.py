@@ -17,6 +17,7 @@ from ._barycenter import (
     BarycenterResult as BarycenterResult,
     operator_barycenter as operator_barycenter,
 )
+from ._clusters import AtomClusters as AtomClusters, cluster_atoms as cluster_atoms
 from ._difference_pairwise import (
     hs_pairwise as hs_pairwise,
     operator_norm_pairwise as operator_norm_pairwise,
@@ -63,6 +64,11 @@ from ._mds import (
     distance_correlation as distance_correlation,
 )
 from ._measure_barycenter import measure_barycenter as measure_barycenter
+from ._nystrom import (
+    NystromFeatures as NystromFeatures,
+    nystrom_features as nystrom_features,
+    sample_centres as sample_centres,
+)
 from ._observability import (
     binet_cauchy_trace as binet_cauchy_trace,
     observability_angles as observability_angles,
@@ -90,6 +96,7 @@ from ._trajectory import (
 )
 
 __all__ = [
+    "AtomClusters",
     "BarycenterResult",
     "DSAResult",
     "FeatureFit",
@@ -101,12 +108,14 @@ __all__ = [
     "LinearOperatorFit",
     "MartinResult",
     "MaternKernel",
+    "NystromFeatures",
     "PolynomialKernel",
     "SnapshotPairs",
     "SpectralAtoms",
     "binet_cauchy_trace",
     "biorthonormalize",
     "classical_mds",
+    "cluster_atoms",
     "delay_embed",
     "distance_correlation",
     "distance_matrix",
@@ -125,6 +134,7 @@ __all__ = [
     "measure_barycenter",
     "median_lengthscale",
     "monte_carlo_cv",
+    "nystrom_features",
     "observability_angles",
     "operator_barycenter",
     "operator_from_atoms",
@@ -134,6 +144,7 @@ __all__ = [
     "principal_component_regression",
     "reduced_rank_regression",
     "ridge_regression",
+    "sample_centres",
     "save_atoms",
     "sgot",
     "sgot_from_trajectories",

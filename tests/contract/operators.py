@@ -232,6 +232,15 @@ def kernel_fit(rng, dtype, n=6, d=2, r=2):
     return op.KernelOperatorFit(u, v, x, y, np.arange(n) < n - 1, np.ones(r, dtype))
 
 
+def matrices(rng, dtype):
+    return np.stack([matrix(rng, dtype) for _ in range(3)])
+
+
+def kernel_fits(rng, dtype):
+    fits = [kernel_fit(rng, dtype) for _ in range(2)]
+    return op.KernelOperatorFit(*map(np.stack, zip(*fits)))
+
+
 def distances(rng, dtype, n=6):
     x = real(rng, (n, 3), dtype)
     gap = x[:, None, :] - x[None, :, :]
@@ -370,6 +379,19 @@ DISTANCES = [
         two(kernel_fit),
         name="hs_distance[kernel]",
     ),
+    Case(op.hs_pairwise, one(matrices)),
+    Case(
+        op.hs_pairwise,
+        unequal(spectral, batch=(2,)),
+        traced={"dt": 0.5, "dt2": 0.3},
+        name="hs_pairwise[atoms]",
+    ),
+    Case(
+        lambda fits: op.hs_pairwise(fits, kernel=KERNEL),
+        one(kernel_fits),
+        name="hs_pairwise[kernel]",
+    ),
+    Case(op.operator_norm_pairwise, one(matrices)),
     Case(op.operator_norm_distance, two(matrix)),
     Case(
         op.operator_norm_distance,
@@ -543,6 +565,55 @@ MEANS = [
     ),
 ]
 
+# Repeated eigenvalues, and few centres instead of many samples.
+
+
+def bases(clusters):
+    return clusters.lam, clusters.weight, clusters.basis.right, clusters.basis.left
+
+
+def of_clusters(fn, **options):
+    def call(atoms1, atoms2):
+        clusters = (op.cluster_atoms(atoms, tol=1.5) for atoms in (atoms1, atoms2))
+        return fn(*clusters, **options)
+
+    return call
+
+
+CLUSTERS = [
+    Case(
+        op.cluster_atoms,
+        one(spectral),
+        traced={"tol": 1.5},
+        differentiable=bases,
+        wrt=(0,),
+    ),
+    Case(
+        lambda atoms: op.cluster_atoms(atoms, tol=1.5, kernel=KERNEL),
+        one(in_kernel_space),
+        differentiable=False,
+        name="cluster_atoms[kernel]",
+    ),
+    Case(
+        of_clusters(op.ground_cost, eta=0.4),
+        unequal(spectral),
+        name="ground_cost[clusters]",
+    ),
+    Case(
+        lambda x, centres, scale: op.nystrom_features(
+            centres, kernel=op.GaussianKernel(scale)
+        )(x),
+        with_lengthscale,
+        name="nystrom_features",
+    ),
+    Case(
+        op.sample_centres,
+        lambda key, dtype: (key, *normal(9, 2)(key, dtype)),
+        static={"m": 4},
+        key_argument=0,
+    ),
+]
+
 # Learned features.
 
 
@@ -672,24 +743,42 @@ FEATURES = [
     ),
 ]
 
-CASES = [*RECORDINGS, *DISTANCES, *MEANS, *DERIVATIVES, *FEATURES]
+CASES = [*RECORDINGS, *DISTANCES, *MEANS, *CLUSTERS, *DERIVATIVES, *FEATURES]
 
 SLOW = {
     *(case.label for case in DERIVATIVES),
     "biorthonormalize[kernel]",
+    "cluster_atoms[kernel]",
+    "distance_matrix",
+    "dsa",
+    "feature_atoms",
+    "got",
+    "ground_cost[clusters]",
     "ground_cost[kernel]",
     "ground_cost[pot]",
     "ground_cost[quad]",
+    "hs_pairwise[atoms]",
+    "hs_pairwise[kernel]",
+    "interpolate",
+    "measure_barycenter",
+    "operator_barycenter",
     "operator_norm_distance[kernel]",
+    "operator_norm_pairwise",
     "sgot[equal]",
     "sgot[kernel]",
     "sgot[sinkhorn]",
     "sgot[weighted, padded]",
-    "sgot_pairwise[kernel]",
+    "sgot_from_trajectories",
+    "sgot_from_trajectory",
     "sgot_from_trajectory[kernel]",
+    "sgot_loss",
     "sgot_loss[derivative]",
     "sgot_loss[eigenvalues]",
+    "sgot_pairwise[kernel]",
+    "sot",
     "spectral_atoms[cut]",
+    "spectral_w2",
+    "train_features[contrastive]",
     "train_features[vamp2]",
     "vamp2_loss[constant features]",
 }
