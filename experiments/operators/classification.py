@@ -7,7 +7,6 @@ settings are the same for all distances and were not tuned for any. Two further
 rows do without kernel and standardisation.
 """
 
-import importlib.util
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ from jaxrepro.operators import (
 )
 
 from ._distances import Systems, distance_matrices, line_styles
+from ._tsne import tsne
 
 ETAS = {"SGOT(0.05)": 0.05, "SGOT(0.2)": 0.2}
 # Accuracy with a Gaussian kernel in the paper.
@@ -117,13 +117,9 @@ def pictures(distances, seed):
         "SGOT(0.05), classical MDS": classical_mds(sgot),
         "HS, classical MDS": classical_mds(hs),
     }
-    if importlib.util.find_spec("sklearn") is not None:
-        from sklearn.manifold import TSNE
-
-        tsne = TSNE(
-            metric="precomputed", init="random", perplexity=15, random_state=seed
-        )
-        points["SGOT(0.05), t-SNE"] = tsne.fit_transform(np.maximum(sgot, 0))
+    by_tsne = tsne(sgot, seed)
+    if by_tsne is not None:
+        points["SGOT(0.05), t-SNE"] = jnp.asarray(by_tsne)
     return {name: np.asarray(xy) for name, xy in points.items()}
 
 

@@ -2,7 +2,8 @@
 
 Damped oscillators on a grid of frequencies and decay rates are placed in the plane by
 classical scaling of the distances between their operators. If a distance sees both
-parameters, the picture is a bent copy of the grid.
+parameters, the picture is a bent copy of the grid. With scikit-learn, t-SNE draws a
+second one. (Pictures of BasicMotions are with ``classification``.)
 """
 
 import functools
@@ -18,8 +19,10 @@ from jaxrepro.operators import classical_mds, distance_correlation
 
 from ._distances import Systems, distance_matrices, line_styles
 from ._modes import mode_atoms
+from ._tsne import tsne
 
 SGOT = "SGOT(0.5)"
+DRAWN = (SGOT, "HS")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ PAPERS = (
 
 @functools.partial(jax.jit, static_argnums=0)
 def compare(config, frequencies, decays):
-    """Points in the plane and distance correlations with the parameters, by name."""
+    """Points in the plane, distance correlations with the parameters, distances."""
 
     def exact(frequency, decay):
         window = {"n_delays": config.n_delays, "spacing": config.spacing}
@@ -70,7 +73,8 @@ def compare(config, frequencies, decays):
         for name, matrix in matrices.items()
     }
     points = {name: classical_mds(matrix) for name, matrix in matrices.items()}
-    return {**points, **correlations}
+    drawn = {f"{name}, distances": matrices[name] for name in DRAWN}
+    return {**points, **correlations, **drawn}
 
 
 def alignment(parameter, *distances):
@@ -138,19 +142,34 @@ CLAIMS = [
 def plot(tables, out):
     """Pictures by SGOT and by HS, coloured by frequency and by decay rate."""
     caption = (
-        "Oscillators placed by classical scaling of distances between their operators; "
-        "lines join equal decay rates. The eigenvalues hold both parameters, so SOT, "
-        "not shown, gives the grid itself."
+        "Oscillators placed by {} of distances between their operators; lines join "
+        "equal decay rates."
     )
+    classical = (
+        f"{caption.format('classical scaling')} The eigenvalues hold both parameters, "
+        "so SOT, not shown, gives the grid itself."
+    )
+    neighbours = (
+        f"{caption.format('t-SNE')} Its axes have no unit; it keeps neighbours, not "
+        "large distances."
+    )
+    draw_pictures(tables["points"], out, "grid", classical)
+    if "tsne" in tables:
+        draw_pictures(tables["tsne"], out, "grid_tsne", neighbours)
+
+
+def draw_pictures(table, out, name, caption):
+    """One column a distance, one row a parameter."""
     with out.figure(
-        "grid", width="page", height=4.6, caption=caption, nrows=2, ncols=2
+        name, width="page", height=4.6, caption=caption, nrows=2, ncols=2
     ) as (figure, axes):
         labels = {"frequency": "frequency (Hz)", "decay": "decay rate (1/s)"}
         for row, (parameter, label) in zip(axes, labels.items()):
-            for panel, name in zip(row, (SGOT, "HS")):
-                rows = select_rows(tables["points"], distance=name)
-                points = draw(rows, panel, parameter)
-                panel.set(xlabel="first axis", title=name)
+            for panel, distance in zip(row, DRAWN):
+                points = draw(select_rows(table, distance=distance), panel, parameter)
+                panel.set(xlabel="first axis", title=distance)
+                if name == "grid_tsne":
+                    panel.set(xticks=[], yticks=[])
             row[0].set(ylabel="second axis")
             figure.colorbar(points, ax=row, label=label)
 
@@ -182,13 +201,21 @@ def run(config, out):
     frequency, decay = (values.ravel() for values in grid)
     results = out.cached("results", compare, config, frequency, decay)
     names = list(line_styles(SGOT))
-    points = [
-        {"distance": name, "frequency": f, "decay": d, "x": x, "y": y}
-        for name in names
-        for f, d, (x, y) in zip(frequency, decay, results[name])
-    ]
     correlation = [results[f"{name}, correlation"] for name in names]
-    return {
-        "points": table_from_rows(points),
+    tables = {
+        "points": points_of(results, names, frequency, decay),
         "correlations": {"distance": names, "correlation": correlation},
     }
+    neighbours = {name: tsne(results[f"{name}, distances"], out.seed) for name in DRAWN}
+    if neighbours[SGOT] is not None:
+        tables["tsne"] = points_of(neighbours, DRAWN, frequency, decay)
+    return tables
+
+
+def points_of(pictures, names, frequency, decay):
+    """Table of the points of several pictures."""
+    return table_from_rows(
+        {"distance": name, "frequency": f, "decay": d, "x": x, "y": y}
+        for name in names
+        for f, d, (x, y) in zip(frequency, decay, pictures[name])
+    )
