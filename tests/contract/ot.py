@@ -189,6 +189,7 @@ CASES = [
 
 SLOW = {
     "balanced_assignment[unrolled]",
+    "emd[padded]",
     "gromov_wasserstein",
     "low_rank_sinkhorn",
     "point_cloud_sinkhorn",

@@ -87,6 +87,7 @@ def test_sampling_run(tmp_path):
     assert [str(claim.verdict) for claim in result.claims] == ["held"] * 4
 
 
+@pytest.mark.slow
 def test_embedding_run(tmp_path):
     config = embedding.Config(n_frequencies=4, n_decays=3, n_delays=15)
     check_run(embedding, config, tmp_path, "grid")

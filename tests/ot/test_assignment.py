@@ -112,7 +112,8 @@ def loss(diff, n_iter, tau=np.inf):
     return fn
 
 
-@pytest.mark.parametrize("tau", [np.inf, pytest.param(0.5, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("tau", [np.inf, 0.5])
 def test_three_kinds_of_derivative(x64, tau):
     tokens, prototypes = data(4, 16, 5, 4)
     gradients = {

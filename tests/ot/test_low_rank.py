@@ -48,6 +48,7 @@ def test_factors_make_a_plan_that_improves_with_rank(x64):
     assert 0.98 * ot.emd_value(square(x, y)) < values[2] < values[1] < values[0]
 
 
+@pytest.mark.slow
 def test_padding_and_mass(x64):
     x, y = clouds(2)
     a = np.full(40, 1 / 40)

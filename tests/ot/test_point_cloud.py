@@ -23,7 +23,12 @@ def dense(x, y, a, b, eps, cost):
 
 
 @pytest.mark.parametrize(
-    ("cost", "block"), [("sqeuclidean", 1024), ("sqeuclidean", 8), ("euclidean", 8)]
+    ("cost", "block"),
+    [
+        ("sqeuclidean", 1024),
+        ("sqeuclidean", 8),
+        pytest.param("euclidean", 8, marks=pytest.mark.slow),
+    ],
 )
 def test_equals_the_dense_problem(x64, cost, block):
     args = (*clouds(0), 0.1)
