@@ -300,6 +300,8 @@ def draw(curves, axes):
     ticks = {0: "0\nGOT", 0.05: "0.05", 0.5: "0.5", 1: "1\nSOT"}
     ticks[heuristic] = f"{heuristic:.2f}\nheuristic"
     axes.set_xticks(list(ticks), list(ticks.values()))
+    for label, side in zip(axes.get_xticklabels()[::3], ("left", "right")):
+        label.set_horizontalalignment(side)
     return axes
 
 
