@@ -1,5 +1,6 @@
 """Data sets in the layout of the UEA and UCR time-series archive."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from ._bunch import Bunch, one_array_if_equal
 from ._files import Shipped, digest, find_folder
 from ._ts import TsFormatError, read_ts
+
+_NAME = re.compile(r"\w[\w.-]{0,99}")
 
 
 def load_uea(name: str, path: str | Path | None = None) -> Bunch:
@@ -31,6 +34,11 @@ def load_uea(name: str, path: str | Path | None = None) -> Bunch:
 
     Raises
     ------
+    TypeError
+        If ``name`` is no text, or ``path`` neither text nor Path.
+    ValueError
+        If ``name`` is no name of a set: empty, too long, or with a separator of
+        folders.
     DataUnavailableError
         If the files are nowhere.
     TsFormatError
@@ -43,6 +51,15 @@ def load_uea(name: str, path: str | Path | None = None) -> Bunch:
     >>> pointing.series.shape, pointing.label_names
     ((200, 150, 1), ('1', '2'))
     """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"name: expected the name of a set, a str; got {type(name).__name__}"
+        )
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            "name: expected the name of a set, of letters, digits, '_', '-' and '.', "
+            f"such as 'Epilepsy'; got {name[:40]!r}"
+        )
     halves = read_halves(name, path)
     return halves._replace(
         channel_names=tuple(

@@ -28,6 +28,15 @@ class Shipped(NamedTuple):
     install: str = 'pip install "jaxrepro[data]"'
 
 
+def check_path(name: str, path) -> Path:
+    """Path of a text or path without a null character; raises for anything else."""
+    if not isinstance(path, str | Path):
+        raise TypeError(f"{name}: expected a str or Path; got {type(path).__name__}")
+    if "\0" in str(path):
+        raise ValueError(f"{name}: expected a path; got one with a null character")
+    return Path(path)
+
+
 def find_folder(
     name: str,
     files: Sequence[str],
@@ -43,7 +52,7 @@ def find_folder(
     one of the files.
     """
     if path is not None:
-        given = Path(path)
+        given = check_path("path", path)
         beside = (given.parent,) if given.name in files else ()
         for folder in (given, given / name, *beside):
             if _holds(folder, files):

@@ -56,24 +56,68 @@ def load_shoulder_exercises(path: str | Path | None = None) -> Bunch:
     (140, (1333, 6), 'PEN')
     """
     folder = find_folder("ShoulderExercises", (_FILE,), path, shipped=_SHIPPED)
-    content = read_object_array(folder / _FILE)
+    file = folder / _FILE
+    content = read_object_array(file)
     fields = ("X", "X_labels", "subject", "y", "y_labels")
     if not isinstance(content, dict) or not set(fields) <= set(content):
         raise ValueError(
-            f"{folder / _FILE}: expected a dictionary with {', '.join(fields)}; "
-            f"got {content if not isinstance(content, dict) else sorted(content)}"
+            f"{file}: expected a dictionary with {', '.join(fields)}; got "
+            f"{sorted(content) if isinstance(content, dict) else type(content)}"
         )
     series, channels, subjects, labels, names = (content[field] for field in fields)
+    channels = _names(file, "X_labels", channels)
+    names = _names(file, "y_labels", names)
+    series = _recordings(file, series, len(channels))
+    labels = _integers(file, "y", labels, len(series))
+    if labels.min() < 0 or labels.max() >= len(names):
+        raise ValueError(
+            f"{file}: y: expected labels from 0 to {len(names) - 1}; got labels from "
+            f"{labels.min()} to {labels.max()}"
+        )
     return Bunch(
-        series=one_array_if_equal([np.asarray(x, float) for x in series]),
-        labels=np.asarray(labels),
-        label_names=tuple(names),
-        channel_names=tuple(channels),
+        series=one_array_if_equal(series),
+        labels=labels,
+        label_names=names,
+        channel_names=channels,
         sampling_rate=50.0,
         is_train=None,
         description=_DESCRIPTION,
         licence="BSD-3-Clause (as distributed with seglearn)",
         source=str(folder),
-        sha256=digest([folder / _FILE]),
-        subjects=np.asarray(subjects),
+        sha256=digest([file]),
+        subjects=_integers(file, "subject", subjects, len(series)),
     )
+
+
+def _names(file, field, names):
+    if not isinstance(names, list) or not all(isinstance(x, str) for x in names):
+        raise ValueError(f"{file}: {field}: expected a list of texts; got another")
+    return tuple(names)
+
+
+def _recordings(file, series, n_channels):
+    if not isinstance(series, list) or not series:
+        raise ValueError(f"{file}: X: expected a list of recordings; got another")
+    for position, x in enumerate(series):
+        is_real = isinstance(x, np.ndarray) and x.dtype.kind in "fiu"
+        if not is_real or x.ndim != 2 or x.shape[1] != n_channels or not len(x):
+            got = f"{x.dtype} {x.shape}" if isinstance(x, np.ndarray) else type(x)
+            raise ValueError(
+                f"{file}: X: expected real arrays of shape (n_steps, {n_channels}), "
+                f"one column a name in X_labels; got {got} at position {position}"
+            )
+    if sum(x.nbytes for x in series) > file.stat().st_size:
+        raise ValueError(f"{file}: X: expected recordings; got one many times over")
+    return [np.array(x, float) for x in series]
+
+
+def _integers(file, field, values, size):
+    if isinstance(values, list) and all(type(value) is int for value in values):
+        values = np.array(values)
+    is_array = isinstance(values, np.ndarray)
+    if not is_array or values.dtype.kind not in "iu" or values.shape != (size,):
+        got = f"{values.dtype} {values.shape}" if is_array else type(values)
+        raise ValueError(
+            f"{file}: {field}: expected {size} integers, one a recording; got {got}"
+        )
+    return values.astype(int)

@@ -58,12 +58,20 @@ def load_spoken_digits(path: str | Path | None = None) -> Bunch:
     3000
     """
     folder = find_folder("SpokenDigits", (_FILE,), path, shipped=_SHIPPED)
-    with np.load(folder / _FILE) as file:  # never unpickles
-        if not {"X", "y", "lengths"} <= set(file):
+    rows, digits, lengths = _read(folder / _FILE, ("X", "y", "lengths"))
+    if rows.ndim != 2 or rows.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{folder / _FILE}: X: expected real numbers of shape (n_rows, "
+            f"n_channels); got {rows.dtype} {rows.shape}"
+        )
+    for name, array, most in (("y", digits, 9), ("lengths", lengths, len(rows))):
+        least = int(name == "lengths")
+        is_integer = array.ndim == 1 and array.dtype.kind in "iu" and array.size
+        if not is_integer or array.min() < least or array.max() > most:
             raise ValueError(
-                f"{folder / _FILE}: expected arrays X, y, lengths; got {sorted(file)}"
+                f"{folder / _FILE}: {name}: expected a list of integers from {least} "
+                f"to {most}; got {array.dtype} {array.shape}, or one beyond"
             )
-        rows, digits, lengths = (file[name] for name in ("X", "y", "lengths"))
     if len(digits) != len(lengths) or len(rows) != np.sum(lengths):
         raise ValueError(
             f"{folder / _FILE}: expected as many labels as lengths, which add up to "
@@ -83,3 +91,19 @@ def load_spoken_digits(path: str | Path | None = None) -> Bunch:
         source=str(folder),
         sha256=digest([folder / _FILE]),
     )
+
+
+def _read(path, names):
+    """The arrays of those names; objects are never unpickled."""
+    try:
+        with np.load(path) as file:
+            if isinstance(file, np.ndarray):
+                raise ValueError("a single array")
+            if not set(names) <= set(file):
+                raise ValueError(str(sorted(file)))
+            return [file[name] for name in names]
+    except Exception as error:  # whatever a damaged file brings about
+        got = str(error) if type(error) is ValueError else repr(error)
+        raise ValueError(
+            f"{path}: expected arrays {', '.join(names)}; got {got[:200]}"
+        ) from None

@@ -1,9 +1,18 @@
 """Reader of ``.ts`` files, the text format of the UEA and UCR time-series archive."""
 
+import math
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from ._files import check_path
+
+_CUT = 40  # characters of the file that a message repeats
+_NUMBER = re.compile(
+    r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE
+)
 
 
 class TimeSeriesFile(NamedTuple):
@@ -50,6 +59,8 @@ def read_ts(path: str | Path) -> TimeSeriesFile:
 
     Raises
     ------
+    TypeError
+        If ``path`` is neither text nor Path.
     FileNotFoundError
         If there is no such file.
     TsFormatError
@@ -76,7 +87,7 @@ def read_ts(path: str | Path) -> TimeSeriesFile:
     >>> [x.shape for x in file.series], file.labels
     ([(2, 2), (1, 2)], ('up', 'down'))
     """
-    path = Path(path)
+    path = check_path("path", path)
     header: dict[str, str] = {}
     comments, series, labels = [], [], []
     in_data = False
@@ -102,7 +113,8 @@ def read_ts(path: str | Path) -> TimeSeriesFile:
                     header[name.lower()] = value.strip()
                 else:
                     raise ValueError(
-                        f"expected a line with '@', '#' or '%' first; got {line[:40]!r}"
+                        "expected a line with '@', '#' or '%' first; got "
+                        f"{line[:_CUT]!r}"
                     )
             except ValueError as error:
                 raise TsFormatError(f"{path}, line {number}: {error}") from None
@@ -138,13 +150,21 @@ def _check_header(header):
         raise ValueError("expected series without time stamps; got '@timeStamps true'")
     if _is_true(header, "targetlabel"):
         raise ValueError("expected class labels or none; got '@targetLabel true'")
+    names = _label_names(header)
+    if len(set(names)) < len(names):
+        raise ValueError(f"expected classes of different names; got {_list(names)}")
+
+
+def _list(names):
+    text = ", ".join(names)
+    return text if len(text) <= 5 * _CUT else f"{text[: 5 * _CUT]}..."
 
 
 def _number(name, header):
     """Integer that the header gives, 0 for none."""
     text = header.get(name.lower()) or "0"
-    if not text.isdecimal():
-        raise ValueError(f"expected an integer after '@{name}'; got {text!r}")
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise ValueError(f"expected an integer after '@{name}'; got {text[:_CUT]!r}")
     return int(text)
 
 
@@ -155,30 +175,43 @@ def _parse_recording(line, header):
     if not parts:
         raise ValueError("expected values and a class label separated by ':'")
     if label is not None and (not label or "," in label):
-        got = repr(label[:40]) if label else "nothing"
+        got = repr(label[:_CUT]) if label else "nothing"
         raise ValueError(f"expected a class label after the last ':'; got {got}")
     channels = [_parse_channel(part, i) for i, part in enumerate(parts, start=1)]
     lengths = [len(channel) for channel in channels]
     if len(set(lengths)) > 1:
-        raise ValueError(f"expected channels of one length; got lengths {lengths}")
+        raise ValueError(
+            f"expected channels of one length; got lengths {str(lengths)[:_CUT]}"
+        )
     return np.array(channels).T, label
 
 
 def _parse_channel(text, position):
-    entries = [entry.strip() for entry in text.split(",")]
-    try:
-        return [float("nan" if entry == "?" else entry) for entry in entries]
-    except ValueError as error:
-        got = str(error).rpartition(": ")[2]
-        raise ValueError(
-            f"channel {position}: expected numbers or '?' separated by ','; got {got}"
-        ) from None
+    values = []
+    for entry in (entry.strip() for entry in text.split(",")):
+        if entry == "?":
+            values.append(math.nan)
+            continue
+        if not _NUMBER.fullmatch(entry):
+            raise ValueError(
+                f"channel {position}: expected numbers or '?' separated by ','; got "
+                f"{entry[:_CUT]!r}"
+            )
+        values.append(float(entry))
+        if math.isinf(values[-1]) and "inf" not in entry.lower():
+            raise ValueError(
+                f"channel {position}: expected numbers in the range of float64; got "
+                f"{entry[:_CUT]!r}"
+            )
+    return values
 
 
 def _check_recording(series, label, header):
     recording, first = series[-1], series[0]
     n_steps, n_channels = recording.shape
     expected = _number("dimensions", header) or _number("dimension", header)
+    if _is_true(header, "univariate"):
+        expected = expected or 1
     expected = expected or first.shape[1]
     if n_channels != expected:
         raise ValueError(f"expected {expected} channels; got {n_channels}")
@@ -188,4 +221,4 @@ def _check_recording(series, label, header):
             raise ValueError(f"expected {length} values a channel; got {n_steps}")
     names = _label_names(header)
     if names and label not in names:
-        raise ValueError(f"expected a label among {', '.join(names)}; got {label!r}")
+        raise ValueError(f"expected a label among {_list(names)}; got {label[:_CUT]!r}")

@@ -1,6 +1,7 @@
 """Sets in the layout of the archive: BasicMotions is in a file of its own."""
 
 import importlib.util
+import inspect
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ from jaxrepro.data import (
     load_japanese_vowels,
     load_uea,
 )
+from jaxrepro.data._files import find_folder
 from jaxrepro.operators import distance_matrix
 
 needs_aeon = pytest.mark.skipif(
@@ -155,3 +157,20 @@ def test_absent_set(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None)
     with pytest.raises(DataUnavailableError, match=r'pip install "jaxrepro\[data\]"'):
         load_japanese_vowels()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../Tiny", "a/b", "a\0b", "x" * 5000])
+def test_what_is_no_name(name):
+    with pytest.raises(ValueError, match="name: expected the name of a set, of"):
+        load_uea(name)
+
+
+@pytest.mark.parametrize("name", [None, 3])
+def test_name_of_another_type(name):
+    with pytest.raises(TypeError, match="name: expected .*, a str; got"):
+        inspect.unwrap(load_uea)(name)  # without the type checks of the tests
+
+
+def test_path_of_another_type():
+    with pytest.raises(TypeError, match="path: expected a str or Path; got int"):
+        inspect.unwrap(find_folder)("Tiny", ("Tiny_TRAIN.ts",), 3)

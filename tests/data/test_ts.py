@@ -1,3 +1,5 @@
+import inspect
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,18 @@ def test_any_path(write):
             "@equalLength true\n@seriesLength x\n@data\n1\n",
             "line 4: expected an integer after '@seriesLength'; got 'x'",
         ),
+        ("@data\n1_0\n", "line 2: channel 1: expected numbers or .* got '1_0'"),
+        ("@data\n١\n", "line 2: channel 1: expected numbers or .* got '١'"),
+        ("@data\n-1e999\n", "line 2: channel 1: expected .* range .* got '-1e999'"),
+        (f"@data\n{'x' * 999}\n", "line 2: channel 1: .* got '" + "x" * 40 + "'$"),
+        (
+            f"@classLabel true a\n@data\n1:{'x' * 999}\n",
+            "line 3: expected a label among a; got '" + "x" * 40 + "'$",
+        ),
+        ("@classLabel true a a\n@data\n1:a\n", "line 2: .* different names; got a, a"),
+        ("@univariate true\n@data\n1:2\n", "line 3: expected 1 channels; got 2"),
+        ("@dimension ١\n@data\n1\n", "line 3: expected an integer after .* got '١'"),
+        (f"@dimension {'9' * 5000}\n@data\n1\n", f"line 3: .* got '{'9' * 40}'$"),
         ("@data\n", "expected a recording after '@data'; got the end of the file"),
         ("", "expected a line '@data'; got the end of the file"),
     ],
@@ -98,3 +112,20 @@ def test_errors_name_file_and_line(write, text, message):
 def test_no_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_ts(tmp_path / "absent.ts")
+
+
+def test_numbers(write):
+    file = read_ts(write("@data\n+1.,.5E1,-inf,Infinity,NaN,1e-999\n"))
+    expected = [1, 5, -np.inf, np.inf, np.nan, 0]
+    np.testing.assert_array_equal(file.series[0][:, 0], expected)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"file.ts"])
+def test_what_is_no_path(path):
+    with pytest.raises(TypeError, match="path: expected a str or Path; got"):
+        inspect.unwrap(read_ts)(path)  # without the type checks of the tests
+
+
+def test_path_with_a_null_character():
+    with pytest.raises(ValueError, match="path: expected a path; got one with a null"):
+        read_ts("a\0b")
