@@ -17,6 +17,7 @@ from ..core import (
     check_shape,
     matmul,
     paper,
+    safe_divide,
     safe_norm,
 )
 from ..ot._no_derivative import mark
@@ -24,6 +25,7 @@ from ._conjugation import conjugate_partners, pair_up, symmetric_plan
 from ._coordinates import from_coordinates, to_coordinates
 from ._ground_cost import CostOptions, check_traced, unit_cost
 from ._measure import KernelAtoms, SpectralAtoms, check_atoms, live_atoms
+from ._overlap import unit_atoms
 from ._pairwise import sgot_pairwise
 
 COSTS = {
@@ -103,9 +105,10 @@ def operator_barycenter(
     kernel : equinox.Module, optional
         Kernel of ``KernelAtoms``.
     init : SpectralAtoms or KernelAtoms, optional
-        Where to start, bi-orthonormal. None starts from the system with the
-        smallest objective. For ``KernelAtoms`` the mean lies in the span of the
-        kernel at the samples ``x`` and ``y`` of the start.
+        Where to start; it is scaled to :math:`|r_i| = 1`, :math:`l_i^* r_i = 1`. None
+        starts from the system with the smallest objective. For ``KernelAtoms`` the
+        mean lies in the span of the kernel at the samples ``x`` and ``y`` of the
+        start.
     cost : {"quad", "paper"}, default "quad"
         The cost above, or ``"paper"``: the squared distance
         :math:`(\eta\,|\lambda - \lambda'| + (1 - \eta)\,\|A - A'\|)^2`, where the
@@ -140,6 +143,11 @@ def operator_barycenter(
 
     ``objective`` has first derivatives by the envelope theorem, exact where the
     steps have converged; those of the other fields are NaN.
+
+    The lengths of the vectors in ``batch`` and ``init`` do not matter. The result is
+    NaN for traced ``lr``, ``eta`` or ``scaling`` out of range, and if the start is
+    defective: its right vectors are linearly dependent, so that no :math:`L` has
+    :math:`L^* R = I`. :func:`measure_barycenter` has a mean then, too.
 
     References
     ----------
@@ -258,6 +266,13 @@ def _parts(z):
     return z.real, z.imag
 
 
+def _scaled(start):
+    """The same atoms with ``|r_i| = 1`` and ``l_i^* r_i = 1``, which fits Adam."""
+    unit = unit_atoms(start)
+    product = jnp.sum(unit.left.conj() * unit.right, axis=0)
+    return unit._replace(left=safe_divide(unit.left, product.conj()[None, :]))
+
+
 def _bound(free, live):
     """Unit right vectors and the nearest left vectors with ``R^* L = I``."""
     right, left = jax.lax.complex(*free.right), jax.lax.complex(*free.left)
@@ -273,6 +288,7 @@ def _bound(free, live):
 def _descend(targets, weights, start, eta, scaling, lr, *, options, n_iter, real):
     """Coordinate descent from one start, in coordinates."""
     live = live_atoms(start)
+    start = _scaled(start)
     spread = jnp.std(jnp.abs(targets.lam)) + jnp.mean(jnp.abs(targets.lam))
     unit_of_lam = jnp.where(spread > 0, spread, 1)
     partner = conjugate_partners(start)
@@ -280,6 +296,8 @@ def _descend(targets, weights, start, eta, scaling, lr, *, options, n_iter, real
     if real:
         start = pair_up(start, partner)
     eta = jnp.asarray(eta, targets.lam.real.dtype)
+    lr = jnp.asarray(lr, eta.dtype)
+    lr = jnp.where((lr > 0) & (lr < jnp.inf), lr, jnp.nan)
 
     def unit(free, lam):
         right, left = _bound(free, live)

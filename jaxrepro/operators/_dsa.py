@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, ArrayLike, Float, Key, Real
 
@@ -12,7 +13,6 @@ from ..core import (
     check_choice,
     check_integer,
     check_interval,
-    check_nonempty,
     check_shape,
     matmul,
     paper,
@@ -21,6 +21,7 @@ from ..core import (
     safe_norm,
     safe_sqrt,
 )
+from ._measure import check_real_matrix
 
 
 class DSAResult(NamedTuple):
@@ -84,6 +85,8 @@ def dsa(
 
     Raises
     ------
+    TypeError
+        If an operator is no matrix of real numbers, or has half precision.
     ValueError
         If the operators are not square, empty or of different size, ``metric`` is
         unknown, or a number is out of range.
@@ -95,7 +98,8 @@ def dsa(
     several starts share the smallest, it is likely the minimum. :math:`C` is
     :math:`(I + S)^{-1}(I - S)\,C_0` for a skew :math:`S`. The distance is the
     paper's; starts in both classes are ours. Derivatives in the operators are
-    those of the distance at the rotation found.
+    those of the distance at the rotation found. All fields are NaN for a traced
+    ``lr`` that is not a finite positive number.
 
     References
     ----------
@@ -113,10 +117,9 @@ def dsa(
     >>> bool(result.value < 1e-3)
     True
     """
-    check_shape("operator1", operator1, ("d", "d"))
-    check_shape("operator1", operator1, (jnp.shape(operator1)[0],) * 2)
-    check_nonempty("operator1", operator1)
-    check_shape("operator2", operator2, jnp.shape(operator1))
+    check_real_matrix("operator1", operator1)
+    check_real_matrix("operator2", operator2)
+    check_shape("operator2", operator2, np.shape(operator1))
     check_choice("metric", metric, ("frobenius", "angular"))
     check_shape("lr", lr, ())
     check_interval("lr", lr, 0.0, closed="neither")
@@ -155,6 +158,7 @@ def _descend(a, b, lr, start, *, n_iter):
     d = len(a)
     rows, columns = jnp.triu_indices(d, 1)
     identity = jnp.eye(d, dtype=a.dtype)
+    start = jnp.where((lr > 0) & (lr < jnp.inf), start, jnp.nan)
 
     def rotation(skew):
         s = jnp.zeros((d, d), a.dtype).at[rows, columns].set(skew)

@@ -123,7 +123,8 @@ def ground_cost(
     -------
     array of shape (r1, r2)
         The cost; 0 in the cells of padded atoms, whatever they hold. NaN
-        elsewhere if a traced ``eta`` lies outside [0, 1].
+        elsewhere if a traced ``eta`` lies outside [0, 1] or an entry of a traced
+        ``scaling`` is negative.
 
     Raises
     ------
@@ -249,10 +250,10 @@ def unit_cost(
 
 def eigenvalue_gap(lam1, lam2, scaling) -> jax.Array:
     """Squared scaled distances between eigenvalues."""
-    if isinstance(scaling, tuple | list):
-        sr, si = (jnp.asarray(s, lam1.real.dtype) for s in scaling)
-    else:
-        sr, si = jnp.asarray(scaling, lam1.real.dtype)
+    if not isinstance(scaling, tuple | list):
+        scaling = jnp.asarray(scaling)
+    factors = (jnp.asarray(s, lam1.real.dtype) for s in scaling)
+    sr, si = (jnp.where(s >= 0, s, jnp.nan) for s in factors)
     gap = lam1[:, None] - lam2[None, :]
     return (sr * gap.real) ** 2 + (si * gap.imag) ** 2
 

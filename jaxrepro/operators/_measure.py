@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Complex, Float, Int
 
-from ..core import check_nonempty, check_shape, promote_floating
+from ..core import check_nonempty, check_real, check_shape, promote_floating
 
 
 class SpectralAtoms(NamedTuple):
@@ -103,6 +104,27 @@ def basis_of(atoms) -> Any:
     return atoms.basis if isinstance(atoms, AtomClusters) else atoms
 
 
+def check_matrix(name: str, matrix) -> None:
+    """Raise unless an operator is a square matrix, and say how to get it from atoms."""
+    if isinstance(matrix, SpectralAtoms | KernelAtoms):
+        raise TypeError(
+            f"{name}: expected a square matrix, for atoms on explicit features that of "
+            f"operator_from_atoms; got {type(matrix).__name__}"
+        )
+    check_shape(name, matrix, ("d", "d"))
+    check_shape(name, matrix, (np.shape(matrix)[0],) * 2)
+    check_nonempty(name, matrix)
+
+
+def check_real_matrix(name: str, matrix) -> None:
+    """Raise unless an operator is a square matrix that real solvers take."""
+    check_matrix(name, matrix)
+    check_real(name, matrix)
+    dtype = getattr(matrix, "dtype", None)
+    if dtype in (jnp.float16, jnp.bfloat16):
+        raise TypeError(f"{name}: expected float32 or float64; got {dtype}")
+
+
 def check_kernel(kernel) -> Any:
     """Return a kernel that can cross a ``jit`` boundary, or raise."""
     if kernel is None:
@@ -132,6 +154,10 @@ def check_atoms(
         raise TypeError(
             f"{name}: expected SpectralAtoms or KernelAtoms; got {type(atoms).__name__}"
         )
+    for field, value in atoms._asdict().items():
+        if isinstance(value, list | tuple) and field not in ("weight", "mask"):
+            got = type(value).__name__
+            raise TypeError(f"{name}.{field}: expected an array; got {got}")
     lead = ("N",) if batched else ()
     check_shape(f"{name}.lam", atoms.lam, (*lead, "r"))
     check_nonempty(f"{name}.lam", atoms.lam)
@@ -183,7 +209,7 @@ def check_pair(
 def live_atoms(atoms) -> jax.Array:
     """Which atoms are no padding; negative and NaN weights are left to the solver."""
     if atoms.weight is None:
-        return jnp.ones(atoms.lam.shape, bool)
+        return jnp.ones(np.shape(atoms.lam), bool)
     return jnp.asarray(atoms.weight) != 0
 
 

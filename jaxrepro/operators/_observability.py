@@ -7,11 +7,13 @@ the solutions :math:`Q` of the Stein equation :math:`Q = q\, A^\top Q A' + C^\to
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..core import (
     check_interval,
     check_nonempty,
+    check_real,
     check_shape,
     matmul,
     paper,
@@ -19,6 +21,7 @@ from ..core import (
     safe_divide,
     safe_sqrt,
 )
+from ._measure import check_real_matrix
 
 
 @paper("martin2000metric", "principal angles between observability subspaces")
@@ -48,22 +51,25 @@ def observability_angles(
     Returns
     -------
     array of shape (min(d1, d2),)
-        Angles in radians, the smallest first. NaN if a model is not observable,
-        or unstable to the point that its Gram matrix is not positive definite.
+        Angles in radians, the smallest first. NaN if a model is not observable or
+        not stable: its Gram matrix is then not positive definite.
 
     Raises
     ------
+    TypeError
+        If a transition matrix is no matrix, entries are no real numbers, or a
+        transition matrix has half precision.
     ValueError
         If shapes do not fit or an array is empty.
 
     Notes
     -----
-    Do not depend on the basis of the states. For two models of one output,
-    :math:`-\log \prod_i \cos^2 \theta_i` is the squared :func:`martin_distance` of
-    their poles. The Stein equations are solved as linear systems of size
-    :math:`d_1 d_2`, at cost :math:`O((d_1 d_2)^3)`: for small d. Angles below the
-    square root of the machine epsilon are rounding errors. Differentiable where
-    the angles differ from each other and from 0.
+    Do not depend on the basis of the states or the unit of the outputs. For two
+    models of one output, :math:`-\log \prod_i \cos^2 \theta_i` is the squared
+    :func:`martin_distance` of their poles. The Stein equations are solved
+    as linear systems of size :math:`d_1 d_2`, at cost :math:`O((d_1 d_2)^3)`: for
+    small d. Angles below the square root of the machine epsilon are rounding
+    errors. Differentiable where the angles differ from each other and from 0.
 
     References
     ----------
@@ -84,6 +90,7 @@ def observability_angles(
 @jax.jit
 def _observability_angles(a1, c1, a2, c2):
     one = jnp.ones((), a1.dtype)
+    c1, c2 = _scaled(c1), _scaled(c2)
     root1 = jnp.linalg.cholesky(_stein(a1, c1, a1, c1, one))
     root2 = jnp.linalg.cholesky(_stein(a2, c2, a2, c2, one))
     cross = _stein(a1, c1, a2, c2, one)
@@ -123,16 +130,20 @@ def binet_cauchy_trace(
         The second model, with the same outputs.
     discount : float, default 0.1
         Rate :math:`\nu > 0` a step. The sums converge if
-        :math:`e^{-\nu} |\mu||\mu'| < 1` for all pairs of eigenvalues.
+        :math:`e^{-\nu} |\mu|^2 < 1` for all eigenvalues of both models.
 
     Returns
     -------
     array of shape ()
         The kernel in [-1, 1]; 1 for equal trajectories. NaN for a traced
-        ``discount`` that is not positive; 0 for a model that shows nothing.
+        ``discount`` that is not positive, and where an eigenvalue is too large for
+        the sums to converge; 0 for a model that shows nothing.
 
     Raises
     ------
+    TypeError
+        If a transition matrix is no matrix, entries are no real numbers, or a
+        transition matrix has half precision.
     ValueError
         If shapes do not fit, an array is empty, or a concrete ``discount`` is not
         positive.
@@ -140,7 +151,8 @@ def binet_cauchy_trace(
     Notes
     -----
     ``arccos`` of it, or ``sqrt(2 - 2 * kernel)``, is a distance. The normalisation
-    is ours. Cost :math:`O((d_1 d_2)^3)`.
+    is ours; it makes the units of outputs and states irrelevant. Cost
+    :math:`O((d_1 d_2)^3)`.
 
     References
     ----------
@@ -155,8 +167,9 @@ def binet_cauchy_trace(
     0.7668
     """
     a1, c1, a2, c2 = _models(transition1, output1, transition2, output2)
-    check_shape("initial1", initial1, (len(a1),))
-    check_shape("initial2", initial2, (len(a2),))
+    for name, x, a in (("initial1", initial1, a1), ("initial2", initial2, a2)):
+        check_shape(name, x, (len(a),))
+        check_real(name, x)
     check_shape("discount", discount, ())
     check_interval("discount", discount, 0.0, closed="neither")
     a1, c1, a2, c2, x1, x2 = promote_floating(a1, c1, a2, c2, initial1, initial2)
@@ -167,27 +180,51 @@ def binet_cauchy_trace(
 def _binet_cauchy_trace(a1, c1, x1, a2, c2, x2, discount):
     discount = jnp.asarray(discount, a1.dtype)
     q = jnp.exp(-jnp.where(discount > 0, discount, jnp.nan))
-    one, two = (a1, c1, x1), (a2, c2, x2)
+    one = a1, _scaled(c1), _scaled(x1)
+    two = a2, _scaled(c2), _scaled(x2)
 
     def product(model, other):
         (a, c, x), (b, d, y) = model, other
         return jnp.sum(x[:, None] * _stein(a, c, b, d, q) * y[None, :])
 
-    size = safe_sqrt(product(one, one) * product(two, two))
-    return safe_divide(product(one, two), size)
+    sizes = [safe_sqrt(product(model, model)) for model in (one, two)]
+    kernel = safe_divide(safe_divide(product(one, two), sizes[0]), sizes[1])
+    # Beyond it the Stein equation has a solution that is not the sum.
+    growth = 2 * jnp.maximum(_log_radius(a1), _log_radius(a2))
+    converges = growth + 8 * jnp.finfo(a1.dtype).eps < discount
+    return kernel * jnp.where(converges, 1, jnp.nan)
 
 
 def _models(transition1, output1, transition2, output2):
     for k, (a, c) in enumerate(
         ((transition1, output1), (transition2, output2)), start=1
     ):
-        check_shape(f"transition{k}", a, ("d", "d"))
-        check_shape(f"transition{k}", a, (jnp.shape(a)[0],) * 2)
-        check_nonempty(f"transition{k}", a)
-        check_shape(f"output{k}", c, ("q", jnp.shape(a)[0]))
+        check_real_matrix(f"transition{k}", a)
+        check_shape(f"output{k}", c, ("q", np.shape(a)[0]))
         check_nonempty(f"output{k}", c)
-    check_shape("output2", output2, (jnp.shape(output1)[0], jnp.shape(output2)[1]))
+        check_real(f"output{k}", c)
+    check_shape("output2", output2, (np.shape(output1)[0], np.shape(output2)[1]))
     return promote_floating(transition1, output1, transition2, output2)
+
+
+def _scaled(x):
+    """An array over its largest entry, for functions that do not see its scale."""
+    largest = jax.lax.stop_gradient(jnp.max(jnp.abs(x)))
+    return x / jnp.where(largest > 0, largest, 1)
+
+
+def _log_radius(a):
+    """Logarithm of the spectral radius, from the size of ``A^(2^30)``."""
+
+    def square(carry, share):
+        power, total = carry
+        size = jnp.max(jnp.abs(power))
+        power = safe_divide(power, size)
+        return (matmul(power, power), total + share * jnp.log(size)), None
+
+    shares = 0.5 ** jnp.arange(31, dtype=a.dtype)
+    start = jax.lax.stop_gradient(a), jnp.zeros((), a.dtype)
+    return jax.lax.scan(square, start, shares)[0][1]
 
 
 def _stein(a1, c1, a2, c2, q):

@@ -19,6 +19,7 @@ from jaxrepro.operators import (
     operator_from_atoms,
     reduced_rank_regression,
     sgot,
+    sgot_from_trajectories,
     spectral_atoms,
 )
 
@@ -273,10 +274,58 @@ def test_under_jit_and_vmap(two):
     np.testing.assert_allclose(batch, [find(0.1), find(0.4)], rtol=1e-10)
 
 
-def test_bad_weights_give_nan_under_jit(two):
-    find = jax.jit(lambda w: operator_barycenter(two, w, eta=0.1, n_iter=2).objective)
-    assert np.isnan(find(np.array([-0.5, 1.5])))
-    assert np.isnan(find(np.zeros(2)))
+def test_lengths_of_vectors_do_not_matter(two):
+    def find(batch, init=None):
+        # Weights and an init as in the test of the reference: the same programs.
+        return operator_barycenter(
+            batch, np.full(2, 0.5), eta=0.1, init=init, n_iter=N_ITER
+        )
+
+    products = lambda atoms: jnp.einsum("di,ei->ide", atoms.right, atoms.left.conj())
+    want, started = find(two), find(two, member(two, 1))
+    assert want.objective < 0.9 * want.history[0]
+    for scale in (1e-3, 1e3):
+        factor = scale * (1 + jnp.arange(4.0))
+        scaled = two._replace(right=two.right * factor, left=two.left / factor)
+        mean = find(scaled)
+        np.testing.assert_allclose(mean.objective, want.objective, rtol=1e-9)
+        np.testing.assert_allclose(
+            products(mean.atoms), products(want.atoms), atol=1e-6
+        )
+        init = member(scaled, 1)
+        mean = find(two, init._replace(left=3 * init.left))
+        np.testing.assert_allclose(mean.objective, started.objective, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_unit_of_the_data_does_not_matter():
+    time = DT * 5 * np.arange(200)[:, None]
+    noise = np.random.default_rng(0).normal(size=(3, 200, 1))
+    signals = [
+        np.sin(2 * np.pi * hertz * time) + 0.3 * np.sin(5 * np.pi * time) + 0.01 * e
+        for hertz, e in zip((0.5, 0.6, 0.8), noise)
+    ]
+    means = []
+    for unit in (1.0, 1e-3, 1e3):
+        batch = sgot_from_trajectories(
+            [unit * z for z in signals], dt=5 * DT, n_delays=15, rank=4, gamma=1e-3
+        )
+        means.append(operator_barycenter(batch, eta=0.3, n_iter=N_ITER))
+    assert means[0].objective < 0.9 * means[0].history[0]
+    for mean in means[1:]:
+        np.testing.assert_allclose(mean.objective, means[0].objective, rtol=1e-6)
+
+
+def test_bad_weights_and_step_sizes_give_nan_under_jit(two):
+    find = jax.jit(
+        lambda w, lr: operator_barycenter(two, w, eta=0.1, lr=lr, n_iter=2).objective
+    )
+    good = np.full(2, 0.5)
+    assert np.isfinite(find(good, 0.03))
+    assert np.isnan(find(np.array([-0.5, 1.5]), 0.03))
+    assert np.isnan(find(np.zeros(2), 0.03))
+    for lr in (0.0, -0.03, np.nan, np.inf):
+        assert np.isnan(find(good, lr))
 
 
 @pytest.mark.usefixtures("plain_errors")

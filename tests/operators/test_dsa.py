@@ -83,3 +83,27 @@ def test_errors(change, message):
     arguments = {"operator1": np.eye(2), "operator2": np.eye(2)} | change
     with pytest.raises(ValueError, match=re.escape(message)):
         dsa(jax.random.key(0), **arguments)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_traced_step_size_out_of_range_gives_nan(d):
+    find = lambda lr: dsa(
+        jax.random.key(0), np.eye(d), np.ones((d, d)), lr=lr, n_starts=2, n_iter=2
+    )
+    value = jax.vmap(lambda lr: find(lr).value)(np.array([0.05, 0, -1, np.nan, np.inf]))
+    np.testing.assert_array_equal(np.isnan(value), [False, True, True, True, True])
+
+
+@pytest.mark.usefixtures("plain_errors")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"operator1": 1j * np.eye(2)}, "operator1: expected real numbers; got"),
+        ({"operator2": [["a"]]}, "operator2: expected real numbers; got"),
+        ({"operator1": np.eye(2, dtype=np.float16)}, "operator1: expected float32 or"),
+    ],
+)
+def test_entries_that_are_not_real_numbers(change, message):
+    arguments = {"operator1": np.eye(2), "operator2": np.eye(2)} | change
+    with pytest.raises(TypeError, match=re.escape(message)):
+        dsa(jax.random.key(0), **arguments)

@@ -180,6 +180,16 @@ def test_traced_eta_out_of_range_gives_nan(two_systems):
     assert np.all(np.isfinite(cost(1.0)))
 
 
+@pytest.mark.parametrize("split", [tuple, jnp.stack])
+def test_traced_scaling_out_of_range_gives_nan(two_systems, split):
+    cost = jax.jit(
+        lambda re, im: ground_cost(*two_systems, eta=0.3, scaling=split([re, im]))
+    )
+    for bad in ((-1.0, 1.0), (1.0, -1.0), (np.nan, 1.0)):
+        assert np.all(np.isnan(cost(*bad)))
+    assert np.all(np.isfinite(cost(0.0, 1.0)))
+
+
 def test_scaling_may_be_an_array_and_is_differentiated(two_systems):
     def total(scaling):
         return jnp.sum(ground_cost(*two_systems, eta=0.5, scaling=scaling))

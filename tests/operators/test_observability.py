@@ -11,6 +11,7 @@ from jaxrepro.operators import (
     binet_cauchy_trace,
     martin_distance,
     observability_angles,
+    spectral_atoms,
 )
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -104,6 +105,57 @@ def test_derivatives():
     assert np.all(np.isfinite(zero))
 
 
+@pytest.mark.parametrize(
+    ("poles", "fits"),
+    [
+        ((1.04, 1.04), True),
+        ((1.0512, 0.9), True),
+        ((1.0513, 0.9), False),
+        ((0.9, 1.2), False),
+        ((2.0, 2.0), False),
+        ((2.0, 3.0), False),
+    ],
+)
+def test_trace_kernel_of_scalar_models(poles, fits):
+    # Geometric sums: k = 1 / (1 - q a b), for q a^2 < 1 and q b^2 < 1 only.
+    models = [(np.array([[a]]), np.ones((1, 1)), np.ones(1)) for a in poles]
+    got = binet_cauchy_trace(*models[0], *models[1], discount=0.1)
+    a, b = poles
+    size = lambda x, y: 1 / (1 - np.exp(-0.1) * x * y)
+    want = size(a, b) / np.sqrt(size(a, a) * size(b, b)) if fits else np.nan
+    np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
+def test_sums_of_models_that_grow_for_a_while_converge():
+    a, c = np.array([[0.5, 1e6], [0.0, 0.5]]), np.ones((1, 2))
+    still = np.array([[0.0, 1.0], [0.0, 0.0]])
+    x = np.ones(2)
+    np.testing.assert_allclose(binet_cauchy_trace(a, c, x, a, c, x), 1, rtol=1e-9)
+    # Outputs 2, 1 and outputs 2, 1, 0, ...
+    assert np.isfinite(binet_cauchy_trace(still, c, x, a, c, x))
+    assert np.isnan(binet_cauchy_trace(1.1 * np.eye(2) + still, c, x, a, c, x))
+
+
+def test_units_of_outputs_and_states_do_not_matter():
+    single = lambda *arrays: [np.asarray(z, np.float32) for z in arrays]
+    x = np.ones(3)
+    one, two = single(*model(0), x), single(*model(1), x)
+    kernel, angles = (
+        binet_cauchy_trace(*one, *two),
+        observability_angles(*one[:2], *two[:2]),
+    )
+    assert 0.01 < abs(kernel) < 0.99
+    for scale in np.float32([1e-30, 1e-22, 1e-12, 1e15, 1e25, 1e30]):
+        for k in (1, 2):
+            big, other = list(one), list(two)
+            big[k], other[k] = big[k] * scale, other[k] * scale
+            for pair in ((big, two), (big, other)):
+                got = binet_cauchy_trace(*pair[0], *pair[1])
+                np.testing.assert_allclose(got, kernel, rtol=1e-4)
+        got = observability_angles(one[0], one[1] * scale, *two[:2])
+        np.testing.assert_allclose(got, angles, rtol=1e-4)
+
+
 def test_traced_discount_gives_nan():
     one = *model(0), np.ones(3)
     fn = jax.jit(lambda nu: binet_cauchy_trace(*one, *one, discount=nu))
@@ -134,3 +186,20 @@ def test_errors_of_the_trace_kernel():
         binet_cauchy_trace(a, c, jnp.ones(3), a, c, jnp.ones(2))
     with pytest.raises(ValueError, match=r"discount: expected a value in \(0, inf\)"):
         binet_cauchy_trace(a, c, jnp.ones(3), a, c, jnp.ones(3), discount=0.0)
+
+
+@pytest.mark.usefixtures("plain_errors")
+def test_entries_that_are_not_real_numbers():
+    a, c = model(0)
+    x = np.ones(3)
+    with pytest.raises(TypeError, match="transition1: expected real numbers; got"):
+        observability_angles(a + 1j, c, a, c)
+    with pytest.raises(TypeError, match="output2: expected real numbers; got"):
+        observability_angles(a, c, a, c.astype(str))
+    with pytest.raises(TypeError, match="initial1: expected real numbers; got"):
+        binet_cauchy_trace(a, c, 1j * x, a, c, x)
+    with pytest.raises(TypeError, match="transition2: expected float32 or float64"):
+        binet_cauchy_trace(a, c, x, a.astype(np.float16), c, x)
+    atoms = spectral_atoms(a, 1.0)
+    with pytest.raises(TypeError, match="transition1: expected a square matrix"):
+        observability_angles(atoms, c, a, c)
