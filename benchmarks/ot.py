@@ -1,4 +1,4 @@
-"""Exact transport against POT, optax and ott-jax; the SGOT matrix against POT.
+"""Exact transport against POT, optax and ott-jax.
 
 POT solves one problem a call, so that its users write the loops timed here.
 """
@@ -13,7 +13,7 @@ from ott.problems.linear import linear_problem
 from ott.solvers.linear import sinkhorn as ott_sinkhorn
 
 from benchmarks._harness import Contender, compare, version
-from jaxrepro import operators, ot
+from jaxrepro import ot
 
 POT, OPTAX, OTT = (version(name) for name in ("POT", "optax", "ott-jax"))
 
@@ -95,38 +95,6 @@ def weighted(count, n, target) -> bool:
     )
 
 
-def sgot_matrix(weights, target, n_systems=50, rank=10, dim=24) -> bool:
-    """All distances between systems of ten modes."""
-    rng = np.random.default_rng(2)
-    matrices = rng.normal(size=(n_systems, dim, dim)) / np.sqrt(dim)
-    atoms = jax.vmap(lambda m: operators.spectral_atoms(m, 0.1, rank=rank))(matrices)
-    # Live atoms only and simple masses, so that both sides do the same work.
-    masses = rng.dirichlet(np.ones(rank), n_systems) if weights == "given" else None
-    atoms = atoms._replace(weight=None if masses is None else jnp.asarray(masses))
-    ours = jax.jit(lambda a: operators.sgot_pairwise(a, eta=0.5, convention="pot", p=2))
-    assert isinstance(atoms, operators.SpectralAtoms)
-    rates, right, left = (np.asarray(x) for x in (atoms.lam, atoms.right, atoms.left))
-
-    def double_loop():
-        matrix = np.zeros((n_systems, n_systems))
-        for i in range(n_systems):
-            for j in range(i):
-                matrix[i, j] = matrix[j, i] = pot.sgot.sgot_metric(
-                    rates[i], right[i], left[i], rates[j], right[j], left[j],
-                    eta=0.5, p=2,
-                    Ws=None if masses is None else masses[i],
-                    Wt=None if masses is None else masses[j],
-                )  # fmt: skip
-        return matrix
-
-    return compare(
-        f"SGOT matrix, N = {n_systems}, r = {rank}, d = {dim}, {weights} masses",
-        Contender("operators.sgot_pairwise", lambda: ours(atoms)),
-        Contender(f"double loop over {POT} sgot_metric", double_loop, target, True),
-        repeats=5,
-    )
-
-
 def main() -> bool:
     """Run every comparison of this file."""
     with jax.enable_x64(True):
@@ -136,7 +104,5 @@ def main() -> bool:
                 weighted(2500, 5, 10.0),
                 weighted(2500, 10, 3.0),
                 weighted(1000, 20, None),
-                sgot_matrix("uniform", 3.0),
-                sgot_matrix("given", None),
             ]
         )

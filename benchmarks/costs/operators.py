@@ -64,6 +64,14 @@ CALLS = {
         partial(op.operator_norm_distance, kernel=_KERNEL),
         (_KERNEL_FIT, _KERNEL_FIT),
     ),
+    "hs_pairwise, kernel": (
+        partial(op.hs_pairwise, dt=1.0, kernel=_KERNEL),
+        (_KERNEL_SYSTEMS,),
+    ),
+    "operator_norm_pairwise, kernel": (
+        partial(op.operator_norm_pairwise, dt=1.0, kernel=_KERNEL),
+        (_KERNEL_SYSTEMS,),
+    ),
     "operator_barycenter": (partial(op.operator_barycenter, eta=0.2), (_SYSTEMS,)),
     "measure_barycenter": (partial(op.measure_barycenter, eta=0.2), (_SYSTEMS,)),
     "dsa": (op.dsa, (_KEY, array(16, 16), array(16, 16))),
