@@ -115,7 +115,7 @@ def spectral_atoms(
     A conjugate pair of a real operator is never split: if ``rank`` cuts one, its
     remaining half gets weight 0. All weights 0 (no eigenvalue above the floor)
     is an empty measure, whose distances are NaN; so are those for a traced
-    ``dt`` that is not positive.
+    ``dt``, ``mag_floor`` or ``gap_tol`` out of range.
 
     The factored form :math:`G = V W^T` needs the eigenvalues of the
     :math:`r \times r` matrix :math:`W^T V` only; with
@@ -127,8 +127,8 @@ def spectral_atoms(
 
     Derivatives flow through :func:`jaxrepro.core.eig_biorthogonal`; use them in
     functions that do not see the phase of an eigenvector, as the distances here.
-    Drop the weights (``atoms._replace(weight=None)``) where all atoms are live
-    and the faster assignment solver is wanted. On a TPU call it outside ``jit``.
+    Weights can be dropped (``atoms._replace(weight=None)``) where all atoms are
+    live; distances then solve assignment problems. On a TPU call it outside ``jit``.
 
     References
     ----------
@@ -168,14 +168,15 @@ def spectral_atoms(
 
     # This step stays outside jit when its input is concrete (TPUs have no kernel).
     eig = eig_biorthogonal(matrix, gap_tol=gap_tol)
-    dt, mag_floor = (jnp.asarray(s, eig.values.real.dtype) for s in (dt, mag_floor))
+    numbers = (jnp.asarray(s, eig.values.real.dtype) for s in (dt, mag_floor, gap_tol))
     is_real = not jnp.iscomplexobj(matrix)
-    return _atoms(fit, eig, dt, mag_floor, kernel, rank=rank, is_real=is_real)
+    return _atoms(fit, eig, *numbers, kernel, rank=rank, is_real=is_real)
 
 
 @functools.partial(jax.jit, static_argnames=("rank", "is_real"))
-def _atoms(fit, eig, dt, mag_floor, gram, *, rank, is_real):
+def _atoms(fit, eig, dt, mag_floor, gap_tol, gram, *, rank, is_real):
     """Atoms of a matrix (``fit`` None) or of a fit, from its eigenvectors."""
+    dt = jnp.where((mag_floor >= 0) & (gap_tol >= 0), dt, jnp.nan)
     lam, p, q, weight, inverse = _select(eig, dt, mag_floor, rank, is_real)
     if isinstance(fit, KernelOperatorFit):
         x, y, mask = fit.x, fit.y, fit.mask

@@ -78,6 +78,7 @@ def _spectral_w2(values1, weight1, values2, weight2):
 
 def _values(name, values, dt_name, dt):
     if isinstance(values, SpectralAtoms | KernelAtoms):
+        check_shape(f"{name}.lam", values.lam, ("r",))
         return transfer_eigenvalues(dt_name, values, dt), values.weight
     check_shape(name, values, ("r",))
     check_nonempty(name, values)

@@ -5,17 +5,20 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import ArrayLike, PyTree, Real
 
 from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_real,
     check_shape,
     paper,
     promote_floating,
 )
 from ._atoms import spectral_atoms
+from ._feature_map import check_function
 from ._measure import SpectralAtoms
 from ._regression import reduced_rank_regression
 
@@ -59,7 +62,9 @@ def feature_atoms(
     apply : callable
         ``apply(params, windows) -> (T, m)``: the feature map.
     rank : int
-        Number of atoms, at most m.
+        Number of atoms, at most m. In learned features take all m and look at the
+        slowest: such features are nearly uncorrelated, so that the order in which a
+        lower rank drops directions says little.
     gamma_rel : bool, default True
         Whether ``gamma`` counts relative to the mean square of the features.
 
@@ -67,7 +72,7 @@ def feature_atoms(
     -------
     SpectralAtoms
         ``rank`` atoms on the m features; compare them with atoms that were taken
-        with the same ``params`` only.
+        with the same ``params`` only. NaN where a traced number is out of range.
 
     Raises
     ------
@@ -76,7 +81,8 @@ def feature_atoms(
         give one row of features for each, ``rank`` exceeds their number, or a
         concrete number is out of range.
     TypeError
-        If ``rank`` is not an integer.
+        If ``rank`` is not an integer, ``apply`` is no function with a hash, or
+        ``windows`` or features are no real numbers.
 
     Notes
     -----
@@ -107,10 +113,12 @@ def feature_atoms(
     """
     check_shape("windows", windows, ("T", "d"))
     check_nonempty("windows", windows)
-    check_integer("number of rows of windows", jnp.shape(windows)[0], minimum=3)
+    check_real("windows", windows)
+    check_integer("number of rows of windows", np.shape(windows)[0], minimum=3)
     check_shape("gamma", gamma, ())
     check_interval("gamma", gamma, 0.0, closed="left")
     rank = check_integer("rank", rank)
+    check_function("apply", apply)
     (windows,) = promote_floating(windows)
     fit = _fit(params, windows, gamma, apply=apply, rank=rank, gamma_rel=gamma_rel)
     return spectral_atoms(fit, dt, mag_floor=mag_floor, gap_tol=gap_tol)  # pyright: ignore
@@ -119,6 +127,10 @@ def feature_atoms(
 @functools.partial(jax.jit, static_argnames=("apply", "rank", "gamma_rel"))
 def _fit(params, windows, gamma, *, apply, rank, gamma_rel):
     f = apply(params, windows)
+    if not isinstance(f, jax.Array | np.ndarray):
+        got = type(f).__name__
+        raise TypeError(f"apply(params, windows): expected an array; got {got}")
     check_shape("apply(params, windows)", f, (len(windows), "m"))
+    check_real("apply(params, windows)", f)
     fx, fy = (g - jnp.mean(g, axis=0, keepdims=True) for g in (f[:-1], f[1:]))
     return reduced_rank_regression(fx, fy, gamma=gamma, rank=rank, gamma_rel=gamma_rel)

@@ -2,12 +2,14 @@ r"""Losses whose minimisers span the leading singular functions of an operator."
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_real,
     check_shape,
     matmul,
     paper,
@@ -49,19 +51,24 @@ def vamp2_loss(
     Returns
     -------
     array of shape ()
-        The loss. NaN for a traced negative ``gamma``.
+        The loss. NaN for a traced ``gamma`` that is negative or infinite.
 
     Raises
     ------
     ValueError
-        If the shapes differ, an array is empty, or a concrete ``gamma`` is negative.
+        If the shapes differ, an array is empty, or a concrete ``gamma`` is negative
+        or infinite.
+    TypeError
+        If the features are no real numbers.
 
     Notes
     -----
     As :math:`-\operatorname{tr}\,(C_x + \gamma I)^{-1} C_{xy} (C_y + \gamma I)^{-1}
     C_{xy}^\top`, without roots; features that are constant, or combinations of the
     others, change neither value nor derivative. With ``gamma=0`` the loss does not
-    change under invertible affine maps of the features. Cost :math:`O(n m^2 + m^3)`.
+    change under invertible affine maps of the features. It is computed from features
+    divided by the size of their largest entry, and :math:`\gamma` by its square, which
+    changes nothing but the range of numbers that it bears. Cost :math:`O(n m^2 + m^3)`.
     The score is the paper's; the derivative of the pseudo-inverse is ours.
 
     References
@@ -88,14 +95,27 @@ def vamp2_loss(
 @jax.jit
 def _vamp2(fx, fy, gamma):
     gamma = jnp.asarray(gamma, dtype=fx.dtype)
-    gamma = jnp.where(gamma >= 0, gamma, jnp.nan)
-    fx, fy = (f - jnp.mean(f, axis=0, keepdims=True) for f in (fx, fy))
+    gamma = jnp.where((gamma >= 0) & (gamma < jnp.inf), gamma, jnp.nan)
+    (fx, gamma_x), (fy, gamma_y) = (_in_units_of_size(f, gamma) for f in (fx, fy))
     c_x, c_y, c_xy = (
         matmul(a.T, b) / len(fx) for a, b in ((fx, fx), (fy, fy), (fx, fy))
     )
-    forward = matmul(regularised_inverse(c_x, gamma), c_xy)
-    backward = matmul(c_xy, regularised_inverse(c_y, gamma))
+    forward = matmul(regularised_inverse(c_x, gamma_x), c_xy)
+    backward = matmul(c_xy, regularised_inverse(c_y, gamma_y))
     return -jnp.sum(forward * backward)
+
+
+def _in_units_of_size(f, gamma):
+    """Centred features and their regularisation, so that no square leaves the range.
+
+    The loss does not depend on the unit, so its derivative is left out.
+    """
+    f = f - jnp.mean(f, axis=0, keepdims=True)
+    size = jax.lax.stop_gradient(jnp.max(jnp.abs(f)))
+    # A power of two, so that nothing is rounded. As a factor: the compiler would turn
+    # two quotients into one by a square.
+    scale = jnp.exp2(-jnp.floor(jnp.log2(jnp.where(size > 0, size, 1))))
+    return f * scale, gamma * scale * scale
 
 
 @paper("haochen2021provable", "spectral contrastive loss")
@@ -133,6 +153,8 @@ def spectral_contrastive_loss(
     ------
     ValueError
         If shapes do not match, an array is empty, or there is a single pair.
+    TypeError
+        If the features or the matrix are no real numbers.
 
     Notes
     -----
@@ -159,6 +181,7 @@ def spectral_contrastive_loss(
     fx, fy = _checked(fx, fy)
     check_integer("number of rows of fx", len(fx), minimum=2)
     check_shape("matrix", matrix, 2 * fx.shape[1:])
+    check_real("matrix", matrix)
     return _contrastive(*promote_floating(fx, fy, matrix))
 
 
@@ -176,5 +199,7 @@ def _contrastive(fx, fy, matrix):
 def _checked(fx, fy):
     check_shape("fx", fx, ("n", "m"))
     check_nonempty("fx", fx)
-    check_shape("fy", fy, jnp.shape(fx))
+    check_shape("fy", fy, np.shape(fx))
+    check_real("fx", fx)
+    check_real("fy", fy)
     return promote_floating(fx, fy)

@@ -3,6 +3,8 @@ r"""Learned features of a state, as a pair of pure functions."""
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ..core import check_choice, check_integer
 
 
@@ -57,7 +59,7 @@ def koopman_features(
         If a size is below 1 or the activation is unknown; from ``apply``, if the
         last axis of ``x`` is not ``in_dim``.
     TypeError
-        If a size is not an integer.
+        If a size is not an integer, or ``widths`` no sequence.
 
     Notes
     -----
@@ -76,9 +78,25 @@ def koopman_features(
     (10, 4)
     """
     in_dim = check_integer("in_dim", in_dim)
+    if not np.iterable(widths):
+        raise TypeError(f"widths: expected a sequence of integers; got {widths!r}")
     widths = tuple(check_integer(f"widths[{i}]", w) for i, w in enumerate(widths))
     out_dim = check_integer("out_dim", out_dim)
     from ._feature_network import ACTIVATIONS, pure_pair
 
     check_choice("activation", activation, ACTIVATIONS)
     return FeatureMap(*pure_pair(in_dim, widths, out_dim, activation))
+
+
+def check_function(name: str, function) -> None:
+    """Raise unless an argument is a function that can be a static option."""
+    if not callable(function):
+        got = "None" if function is None else type(function).__name__
+        raise TypeError(f"{name}: expected a function; got {got}")
+    try:
+        hash(function)
+    except TypeError:
+        raise TypeError(
+            f"{name}: expected a function with a hash, by which its compiled program "
+            f"is found; got {type(function).__name__} without one"
+        ) from None

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, ArrayLike, Float, Key, PyTree, Real
 
@@ -14,12 +15,13 @@ from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_real,
     check_shape,
     paper,
     promote_floating,
 )
 from ._feature_losses import spectral_contrastive_loss, vamp2_loss
-from ._feature_map import FeatureMap
+from ._feature_map import FeatureMap, check_function
 
 
 class FeatureFit(NamedTuple):
@@ -98,11 +100,12 @@ def train_features(
     ------
     ValueError
         If the shapes differ, an array is empty, there are fewer than two pairs,
-        ``loss`` is unknown, ``gamma`` goes with another loss, or a number is out of
-        range.
+        ``loss`` is unknown or gives no scalar, ``gamma`` goes with another loss, or a
+        number is out of range.
     TypeError
-        If ``features`` is no pair of functions, or ``n_steps`` or ``batch_size`` no
-        integer.
+        If ``features`` is no pair of functions, ``loss`` or ``optimizer`` no function
+        with a hash, ``n_steps`` or ``batch_size`` no integer, or ``x``, ``y`` or the
+        loss are no real numbers.
 
     Notes
     -----
@@ -135,12 +138,17 @@ def train_features(
     """
     check_shape("x", x, ("n", "d"))
     check_nonempty("x", x)
-    check_shape("y", y, jnp.shape(x))
-    check_integer("number of rows of x", jnp.shape(x)[0], minimum=2)
+    check_shape("y", y, np.shape(x))
+    check_real("x", x)
+    check_real("y", y)
+    check_integer("number of rows of x", np.shape(x)[0], minimum=2)
     check_shape("lr", lr, ())
     check_interval("lr", lr, 0.0, closed="neither")
-    if not callable(loss):
+    if callable(loss):
+        check_function("loss", loss)
+    else:
         check_choice("loss", loss, ("vamp2", "contrastive"))
+    check_function("optimizer", optimizer)
     if loss != "vamp2" and gamma is not None:
         raise ValueError("gamma: expected None unless loss is 'vamp2'")
     gamma = 1e-3 if gamma is None else gamma
@@ -163,6 +171,8 @@ def feature_pair(features) -> FeatureMap:
             "features: expected two functions (init, apply), as from "
             f"koopman_features; got {type(features).__name__}"
         )
+    for name, function in zip(("features.init", "features.apply"), pair):
+        check_function(name, function)
     return FeatureMap(*pair)
 
 
@@ -174,7 +184,7 @@ def _train(
 ) -> Any:
     key_init, key_batch = jax.random.split(key)
     lr = jnp.asarray(lr, dtype=x.dtype)
-    lr = jnp.where(lr > 0, lr, jnp.nan)
+    lr = jnp.where((lr > 0) & (lr < jnp.inf), lr, jnp.nan)
     params = jax.tree.map(lambda p: jnp.asarray(p, x.dtype), features.init(key_init))
     matrix = None
     if loss == "contrastive":
@@ -189,7 +199,10 @@ def _train(
             return vamp2_loss(fx, fy, gamma=gamma)
         if loss == "contrastive":
             return spectral_contrastive_loss(fx, fy, matrix)
-        return loss(fx, fy)
+        value = loss(fx, fy)
+        check_shape("loss(fx, fy)", value, ())
+        check_real("loss(fx, fy)", value)
+        return value
 
     def batch(t):
         if batch_size is None:

@@ -96,6 +96,7 @@ def martin_distance(
 
 def _poles(name, poles, dt_name, dt):
     if isinstance(poles, SpectralAtoms | KernelAtoms):
+        check_shape(f"{name}.lam", poles.lam, ("r",))
         return transfer_eigenvalues(dt_name, poles, dt)
     check_shape(name, poles, ("r",))
     check_nonempty(name, poles)

@@ -149,7 +149,6 @@ def _inverse_root(centres, kernel):
     return regularised_inverse_root(gram, jnp.zeros((), gram.dtype))
 
 
-@functools.partial(jax.jit, static_argnames=("m",))
 def sample_centres(
     key: Key[Array, ""] | UInt32[Array, "2"], x: Real[ArrayLike, "n d"], *, m: int
 ) -> Float[Array, "m d"]:
@@ -189,5 +188,9 @@ def sample_centres(
     check_nonempty("x", x)
     check_real("x", x)
     (x,) = promote_floating(x)
-    m = check_integer("m", m, maximum=len(x))
+    return _sample(key, x, m=check_integer("m", m, maximum=len(x)))
+
+
+@functools.partial(jax.jit, static_argnames=("m",))
+def _sample(key, x, *, m):
     return x[jax.random.choice(key, len(x), (m,), replace=False)]

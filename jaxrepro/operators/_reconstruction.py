@@ -35,7 +35,8 @@ def operator_from_atoms(
     ValueError
         If the fields of atoms do not fit, or a concrete ``dt`` is not positive.
     TypeError
-        If ``atoms`` are ``KernelAtoms``, which act on functions.
+        If ``atoms`` are ``KernelAtoms``, which act on functions, or a field is a list
+        and no array.
 
     Examples
     --------

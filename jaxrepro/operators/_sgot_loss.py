@@ -6,19 +6,22 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Inexact, PyTree, Real
 
 from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_real,
     check_shape,
     paper,
     promote_floating,
 )
 from ._feature_atoms import feature_atoms
+from ._feature_map import check_function
 from ._ground_cost import check_traced
-from ._measure import SpectralAtoms, check_atoms
+from ._measure import AtomClusters, KernelAtoms, SpectralAtoms, check_atoms
 from ._sgot import sgot, sot
 
 
@@ -91,7 +94,7 @@ def sgot_loss(
     -------
     array of shape ()
         The mean distance; NaN if all eigenvalues of a recording are below the
-        floor, as in features that do not move.
+        floor, as in features that do not move, or a traced number is out of range.
 
     Raises
     ------
@@ -99,7 +102,8 @@ def sgot_loss(
         If shapes do not match, ``eta`` is missing or has no meaning, or an argument
         of :func:`feature_atoms` or :func:`sgot` is out of range.
     TypeError
-        If ``rank`` is not an integer.
+        If ``rank`` is not an integer, ``targets`` are real numbers or other atoms,
+        ``apply`` is no function with a hash, or ``windows`` are no real numbers.
 
     Notes
     -----
@@ -135,8 +139,9 @@ def sgot_loss(
     """
     check_shape("windows", windows, ("N", "T", "d"))
     check_nonempty("windows", windows)
-    n = jnp.shape(windows)[0]
-    check_shape("dt", dt, (n,) if jnp.ndim(dt) else ())
+    check_real("windows", windows)
+    n = np.shape(windows)[0]
+    check_shape("dt", dt, (n,) if np.ndim(dt) else ())
     check_interval("dt", dt, 0.0, closed="neither")
     for name, value in (("gamma", gamma), ("mag_floor", mag_floor)):
         check_shape(name, value, ())
@@ -145,7 +150,8 @@ def sgot_loss(
     check_interval("gap_tol", gap_tol, 0.0, closed="left")
     atoms = _as_atoms(targets, n, eta, kind, convention)
     check_traced(1.0 if eta is None else eta, scaling)
-    (windows,) = promote_floating(windows)
+    check_function("apply", apply)
+    (windows,), dt = promote_floating(windows), jnp.asarray(dt)
     return _loss(
         params, windows, atoms, dt, eta, scaling, gamma, mag_floor, gap_tol,
         apply=apply, rank=check_integer("rank", rank), gamma_rel=gamma_rel,
@@ -159,15 +165,25 @@ def _as_atoms(targets, n, eta, kind, convention) -> SpectralAtoms:
         if eta is None:
             raise ValueError("eta: expected a value beside SpectralAtoms; got None")
         atoms = targets
+    elif targets is None or isinstance(targets, KernelAtoms | AtomClusters):
+        raise TypeError(
+            "targets: expected SpectralAtoms or an array of complex generator "
+            f"eigenvalues; got {'None' if targets is None else type(targets).__name__}"
+        )
     else:
         if (eta, kind, convention) != (None, None, "paper"):
             raise ValueError(
                 "eta, kind, convention: expected none of them beside eigenvalues"
             )
         (lam,) = promote_floating(targets)
+        if not jnp.iscomplexobj(lam):
+            raise TypeError(
+                "targets: expected complex generator eigenvalues, such as growth + "
+                f"2j * pi * frequency in Hz, or SpectralAtoms; got {lam.dtype}"
+            )
         one = jnp.ones_like(lam)[..., None, :]
         atoms = SpectralAtoms(lam, one, one)
-    batched = jnp.ndim(atoms.lam) > 1
+    batched = np.ndim(atoms.lam) > 1
     check_shape("targets", atoms.lam, (n, "r") if batched else ("r",))
     check_atoms("targets", atoms, batched=batched)
     return atoms

@@ -356,6 +356,8 @@ def test_other_errors(two):
         operator_barycenter(two, eta=0.1, init=kernel_atoms, kernel=LinearKernel())
     with pytest.raises(TypeError, match="atoms: expected SpectralAtoms; got Kernel"):
         operator_from_atoms(kernel_atoms, DT)
+    with pytest.raises(TypeError, match=r"atoms\.lam: expected an array; got list"):
+        operator_from_atoms(SpectralAtoms([1.0], [[1.0]], [[1.0]]), 1.0)
     with pytest.raises(ValueError, match="dt: expected a value in"):
         operator_from_atoms(first, 0.0)
     with pytest.raises(ValueError, match="ts: expected"):

@@ -55,3 +55,8 @@ def test_errors(stable_matrices):
     atoms = spectral_atoms(stable_matrices(1, 3)[0], 0.5)
     with pytest.raises(ValueError, match="dt: expected a time step"):
         spectral_w2(atoms, atoms)
+    batch = jax.tree.map(lambda leaf: leaf[None], atoms)
+    with pytest.raises(ValueError, match=r"values1\.lam: .*; got shape \(1, 3\)"):
+        spectral_w2(batch, atoms, dt=0.5)
+    with pytest.raises(ValueError, match=r"values2\.lam: .*; got shape \(1, 3\)"):
+        spectral_w2(atoms, batch, dt=0.5)

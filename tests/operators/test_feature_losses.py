@@ -7,6 +7,8 @@ import pytest
 
 from jaxrepro.operators import spectral_contrastive_loss, vamp2_loss
 
+SCALES = 1e-20, 1e-15, 1e-8, 1e8, 1e15, 1e20
+
 # How often a reversible chain goes from one state to another. One eigenvalue of its
 # transition operator is negative.
 COUNTS = np.array([[1, 4, 2], [4, 1, 2], [2, 2, 3]])
@@ -88,6 +90,27 @@ def test_vamp2_leaves_out_constant_and_repeated_features(x64, features):
     np.testing.assert_allclose(both, plain, atol=1e-10)
 
 
+@pytest.mark.parametrize("gamma", [0.0, 0.1])
+def test_vamp2_does_not_see_the_unit(features, gamma):
+    """With ``gamma`` in squared units, as far as these are numbers."""
+    fs = [f.astype(np.float32) for f in features]
+
+    @jax.jit
+    def both(fx, fy, gamma):
+        return jax.value_and_grad(vamp2_loss, (0, 1))(fx, fy, gamma=gamma)
+
+    value, gradients = both(*fs, gamma)
+    for scale in SCALES if gamma == 0 else SCALES[1:-1]:
+        for units in ((scale, scale), (scale, 1.0))[: 2 if gamma == 0 else 1]:
+            scaled = [f * np.float32(unit) for f, unit in zip(fs, units)]
+            same, slopes = both(*scaled, gamma * scale**2 if gamma else 0.0)
+            np.testing.assert_allclose(same, value, rtol=1e-4, err_msg=str(units))
+            for slope, unit, want in zip(slopes, units, gradients):
+                np.testing.assert_allclose(
+                    slope * np.float32(unit), want, atol=5e-5, err_msg=str(units)
+                )
+
+
 def test_contrastive_equals_the_double_sum(x64, features):
     fx, fy = features
     b = np.random.default_rng(3).normal(size=(3, 3))
@@ -143,7 +166,20 @@ def test_errors(plain_errors):
         vamp2_loss(f[:0], f[:0])
     with pytest.raises(ValueError, match="gamma: expected a value"):
         vamp2_loss(f, f, gamma=-1.0)
-    assert jnp.isnan(jax.jit(vamp2_loss)(f, f, gamma=-1.0))
+    with pytest.raises(ValueError, match="gamma: expected a value"):
+        vamp2_loss(f, f, gamma=jnp.inf)
+    values = jax.vmap(lambda gamma: vamp2_loss(f, f, gamma=gamma))(
+        jnp.array([0.1, -1.0, jnp.inf, jnp.nan])
+    )
+    np.testing.assert_array_equal(jnp.isnan(values), [False, True, True, True])
+    with pytest.raises(TypeError, match="fx: expected real numbers"):
+        vamp2_loss(f + 1j, f)
+    with pytest.raises(TypeError, match="fy: expected real numbers"):
+        vamp2_loss(f, f + 1j)
+    with pytest.raises(TypeError, match="fx: expected real numbers"):
+        spectral_contrastive_loss(f + 1j, f, jnp.eye(2))
+    with pytest.raises(TypeError, match="matrix: expected real numbers"):
+        spectral_contrastive_loss(f, f, 1j * jnp.eye(2))
     with pytest.raises(ValueError, match=r"matrix: expected shape \(2, 2\)"):
         spectral_contrastive_loss(f, f, jnp.eye(3))
     with pytest.raises(ValueError, match="fy: expected shape"):

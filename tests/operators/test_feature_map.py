@@ -72,6 +72,8 @@ def test_area_does_without_flax():
     [
         ((0, (4,), 2), ValueError, "in_dim: expected an integer >= 1"),
         ((2, (4, 0), 2), ValueError, r"widths\[1\]: expected an integer >= 1"),
+        ((2, 4, 2), TypeError, "widths: expected a sequence of integers; got 4"),
+        ((2, None, 2), TypeError, "widths: expected a sequence of integers; got None"),
         ((2, (4,), 1.5), TypeError, "out_dim: expected an integer >= 1"),
     ],
 )

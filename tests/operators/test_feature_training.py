@@ -118,9 +118,17 @@ def test_batches_come_from_the_key(train):
 
 def test_bad_traced_numbers_give_nan(train):
     keys = jax.random.split(jax.random.key(0), 2)
-    fits = train(keys, jnp.array([0.1, -0.1]))
-    assert jnp.all(jnp.isfinite(fits.history[0]))
-    assert jnp.all(jnp.isnan(fits.history[1]))
+    for bad in (-0.1, jnp.inf):
+        fits = train(keys, jnp.array([0.1, bad]))
+        assert jnp.all(jnp.isfinite(fits.history[0]))
+        assert jnp.all(jnp.isnan(fits.history[1]))
+
+
+class NoHash:
+    __hash__ = None
+
+    def __call__(self, *args):
+        return jnp.sum(args[0])
 
 
 @pytest.mark.parametrize(
@@ -138,6 +146,26 @@ def test_bad_traced_numbers_give_nan(train):
         ({"n_steps": 1.5}, TypeError, "n_steps: expected an integer"),
         ({"batch_size": 1}, ValueError, "batch_size: expected an integer >= 2"),
         ({"features": small_apply}, TypeError, "features: expected two functions"),
+        ({"features": (small, NoHash())}, TypeError, r"features\.apply: .* a hash"),
+        ({"x": 1j * jnp.ones((4, 2))}, TypeError, "x: expected real numbers"),
+        ({"y": 1j * jnp.ones((4, 2))}, TypeError, "y: expected real numbers"),
+        ({"loss": NoHash()}, TypeError, "loss: expected a function with a hash"),
+        (
+            {"loss": lambda fx, fy: jnp.sum(fx, axis=1)},
+            ValueError,
+            r"loss\(fx, fy\): expected shape \(\); got shape \(4,\)",
+        ),
+        (
+            {"loss": lambda fx, fy: 1j * jnp.sum(fx)},
+            TypeError,
+            r"loss\(fx, fy\): expected real numbers; got",
+        ),
+        ({"optimizer": None}, TypeError, "optimizer: expected a function; got None"),
+        (
+            {"optimizer": optax.adam(1e-3)},
+            TypeError,
+            "optimizer: expected a function; got Gradient",
+        ),
     ],
 )
 def test_errors(plain_errors, change, error, message):

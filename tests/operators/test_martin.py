@@ -94,6 +94,11 @@ def test_bad_input_is_named(stable_matrices):
     atoms = spectral_atoms(stable_matrices(1, 4)[0], 0.5)
     with pytest.raises(ValueError, match="dt: expected a time step, as atoms do not"):
         martin_distance(atoms, atoms)
+    batch = jax.tree.map(lambda leaf: leaf[None], atoms)
+    with pytest.raises(ValueError, match=r"poles1\.lam: .* \(r,\); got shape \(1, 4\)"):
+        martin_distance(batch, atoms, dt=0.5)
+    with pytest.raises(ValueError, match=r"poles2\.lam: .* \(r,\); got shape \(1, 4\)"):
+        martin_distance(atoms, batch, dt=0.5)
     with pytest.raises(ValueError, match=r"poles1: expected shape \(r,\); got shape"):
         martin_distance(np.ones((2, 2)), np.ones(2))
     with pytest.raises(ValueError, match="poles2: expected at least one element"):

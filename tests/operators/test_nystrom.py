@@ -139,6 +139,12 @@ def test_centres_are_a_uniform_subset():
 
 
 @pytest.mark.usefixtures("plain_errors")
+def test_samples_may_be_a_list():
+    centres = sample_centres(jax.random.key(0), [[1, 2], [3, 4]], m=np.int64(2))
+    assert sorted(centres.tolist()) == [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.usefixtures("plain_errors")
 def test_bad_input_is_named():
     x = np.ones((3, 2))
     with pytest.raises(ValueError, match="centres: expected shape"):
@@ -159,8 +165,9 @@ def test_bad_input_is_named():
         sample_centres(key, x, m=4)
     with pytest.raises(ValueError, match="m: expected"):
         sample_centres(key, x, m=0)
-    with pytest.raises(TypeError, match="m: expected"):
-        sample_centres(key, x, m=1.5)
+    for m in (1.5, [1]):
+        with pytest.raises(TypeError, match="m: expected"):
+            sample_centres(key, x, m=m)
     with pytest.raises(ValueError, match="x: expected shape"):
         sample_centres(key, np.ones(3), m=1)
     with pytest.raises(ValueError, match="x: expected at least one element"):

@@ -91,6 +91,15 @@ def test_atoms_are_those_of_regression_with_intercept(x64):
     np.testing.assert_allclose(offset.lam, atoms.lam, rtol=1e-8)
 
 
+@pytest.mark.parametrize("name", ["mag_floor", "gap_tol"])
+def test_traced_numbers_out_of_range_give_nan(name):
+    operator = jnp.array([[0.8, 0.1], [0.2, 0.7]])
+    values = jax.vmap(lambda bad: op.spectral_atoms(operator, DT, **{name: bad}).lam)(
+        jnp.array([1e-3, -1.0, jnp.nan])
+    )
+    np.testing.assert_array_equal(jnp.isnan(values), [2 * [b] for b in (0, 1, 1)])
+
+
 def pick(tree, k):
     return jax.tree.map(lambda x: x[k], tree)
 
@@ -137,11 +146,11 @@ def test_options_are_those_of_the_metric(batched, x64):
     assert float(value) == pytest.approx(float(sum(distances)) / 2, rel=1e-12)
 
 
-def test_eigenvalues_as_targets(x64):
-    """Beside a step of time for each recording."""
+def test_eigenvalues_as_targets(x64, plain_errors):
+    """Beside a step of time for each recording, in a list, which types leave out."""
     known = np.array([[1.0j, -1.0j, 2.6j, -2.6j], [0.5j, -0.5j, 3j, -3j]])
     value = op.sgot_loss(
-        parameters(), recordings(), known, np.array([DT, DT / 2]),
+        parameters(), recordings(), known, [DT, DT / 2],
         gamma=1e-3, rank=RANK, apply=apply,
     )  # fmt: skip
     lam = np.asarray(atoms_of(parameters(), recordings()).lam) * [[1.0], [2.0]]
@@ -241,7 +250,27 @@ ATOMS = op.SpectralAtoms(KNOWN, np.ones((M, 2)), np.ones((M, 2)))
         ({"targets": ATOMS, "eta": 2.0}, ValueError, "eta: expected a value in"),
         ({"eta": 0.5}, ValueError, "eta, kind, convention: expected none"),
         ({"scaling": (1.0,)}, ValueError, "scaling: expected 2 factors"),
-        ({"targets": np.ones((3, 2))}, ValueError, r"targets: expected shape \(1, r\)"),
+        ({"targets": 1j * np.ones((3, 2))}, ValueError, r"targets: .* shape \(1, r\)"),
+        ({"targets": [-0.1, -0.2]}, TypeError, "targets: expected complex generator"),
+        ({"targets": None}, TypeError, "targets: .* eigenvalues; got None"),
+        (
+            {"targets": op.KernelAtoms(KNOWN, *4 * [np.ones((2, 2))])},
+            TypeError,
+            "targets: expected SpectralAtoms or .* eigenvalues; got KernelAtoms",
+        ),
+        (
+            {"targets": op.AtomClusters(KNOWN, np.arange(2), np.ones(2), ATOMS)},
+            TypeError,
+            "targets: expected SpectralAtoms or .* eigenvalues; got AtomClusters",
+        ),
+        (
+            {"targets": ATOMS._replace(lam=[1j, -1j]), "eta": 0.5},
+            TypeError,
+            r"targets\.lam: expected an array; got list",
+        ),
+        ({"dt": [DT, DT]}, ValueError, r"dt: expected shape \(1,\)"),
+        ({"windows": 1j * np.ones((1, T, D))}, TypeError, "windows: expected real"),
+        ({"apply": None}, TypeError, "apply: expected a function; got None"),
         ({"apply": lambda p, z: z[0]}, ValueError, r"apply\(params, windows\): "),
         (
             {"targets": op.SpectralAtoms(KNOWN, *np.ones((2, 3, 2))), "eta": 0.5},
@@ -270,6 +299,18 @@ def test_errors(plain_errors, change, error, message):
         ({"rank": M + 1}, ValueError, "rank: expected an integer in"),
         ({"dt": -1.0}, ValueError, "dt: expected a value in"),
         ({"gap_tol": -1.0}, ValueError, "gap_tol: expected a value in"),
+        ({"windows": 1j * np.ones((T, D))}, TypeError, "windows: expected real"),
+        ({"apply": None}, TypeError, "apply: expected a function; got None"),
+        (
+            {"apply": lambda p, z: [z]},
+            TypeError,
+            r"apply\(params, windows\): expected an array; got list",
+        ),
+        (
+            {"apply": lambda p, z: 1j * z},
+            TypeError,
+            r"apply\(params, windows\): expected real numbers",
+        ),
     ],
 )
 def test_errors_of_atoms(plain_errors, change, error, message):
