@@ -89,8 +89,9 @@ def feature_atoms(
     Features of states and of successors are centred, each by their own mean: the
     regression has an intercept, and the constant function, which every transfer
     operator keeps, is no atom. Differentiable in ``params`` and ``windows``; map
-    over recordings of one length with :func:`jax.vmap`. On a TPU call it outside
-    ``jit``. The estimator is the paper's, the intercept ours.
+    over recordings of one length with :func:`jax.vmap`. Compiled once for each
+    ``apply``, so give the same function again. On a TPU call it outside ``jit``. The
+    estimator is the paper's, the intercept ours.
 
     References
     ----------

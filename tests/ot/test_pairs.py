@@ -7,7 +7,7 @@ import pytest
 from jaxrepro.ot._pairs import count_pairs, matrix_of, pair_of
 
 
-@pytest.mark.parametrize("n", [2, 7, 8])
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 8])
 def test_every_pair_has_one_number(n):
     for m, symmetric in ((n, True), (n, False), (5, False)):
         count = count_pairs(n, m, symmetric)
