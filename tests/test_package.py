@@ -282,6 +282,8 @@ IO_PLACES = {
     *("eeg/", "data/", "sweep/", "experiment/"),
     *("async_sgd/_runtime.py", "async_sgd/_trace.py"),
     *("neural_ode/_checkpoint.py", "kernels/_stream.py", "operators/_store.py"),
+    # What sweep, experiment and the files of operators write and note in one way.
+    *("core/_files.py", "core/_provenance.py"),
     # What the console script prints, what the self-test's process says, and the
     # references.bib that each area ships.
     *("cli.py", "testing/_probe.py", "testing/_selftest.py", "core/_citation.py"),

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import tyro
 
-from ._files import RecordError, read_json
+from ..core._files import RecordError, read_json
 from ._registry import Experiment, experiment_names, load_or_explain
 from ._report import write_report
 from ._runner import read_result, run_experiment

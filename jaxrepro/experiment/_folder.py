@@ -15,8 +15,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..core._files import read_json, to_json, write_bytes, write_json
 from ._figure import open_figure
-from ._files import read_json, to_json, write_bytes, write_json
 from ._table import write_table
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -4,10 +4,10 @@ import importlib.resources
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..core._files import RecordError, read_json, write_bytes
 from . import _html as html
 from ._bibtex import parse_reference
 from ._claim import Verdict
-from ._files import RecordError, read_json, write_bytes
 from ._runner import RunResult, read_result, run_folders
 from ._text import changed_text, seconds_text
 

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import jax
 
 from ..core import MissingExtraError
+from ..core._files import RecordError, read_json, to_json, to_plain, write_json
+from ..core._provenance import environment
+from ._bibliography import bibliography
 from ._claim import ClaimResult, Verdict, all_in_error, judge
 from ._figure import require_matplotlib
-from ._files import RecordError, read_json, to_json, to_plain, write_json
 from ._folder import RunFolder, new_folder, settings_hash, utc_now, utc_stamp
-from ._manifest import bibliography, environment
 from ._registry import Experiment
 from ._table import as_table
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ._files import read_json, write_json
+from ..core._files import read_json, write_json
 from ._folder import new_folder, utc_now, utc_stamp
 from ._registry import load_or_explain
 from ._report import write_report

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._files import write_bytes
+from ..core._files import write_bytes
 
 Table = dict[str, np.ndarray]
 

@@ -91,9 +91,8 @@ def observability_angles(
 def _observability_angles(a1, c1, a2, c2):
     one = jnp.ones((), a1.dtype)
     c1, c2 = _scaled(c1), _scaled(c2)
-    root1 = jnp.linalg.cholesky(_stein(a1, c1, a1, c1, one))
-    root2 = jnp.linalg.cholesky(_stein(a2, c2, a2, c2, one))
-    cross = _stein(a1, c1, a2, c2, one)
+    gram1, cross, gram2 = _stein_products((a1, c1), (a2, c2), one)
+    root1, root2 = _cholesky(gram1, gram2)
     solve = lambda root, b: jax.scipy.linalg.solve_triangular(root, b, lower=True)
     whitened = solve(root2, solve(root1, cross).T).T
     cosines = jnp.linalg.svd(whitened, compute_uv=False)
@@ -180,15 +179,13 @@ def binet_cauchy_trace(
 def _binet_cauchy_trace(a1, c1, x1, a2, c2, x2, discount):
     discount = jnp.asarray(discount, a1.dtype)
     q = jnp.exp(-jnp.where(discount > 0, discount, jnp.nan))
-    one = a1, _scaled(c1), _scaled(x1)
-    two = a2, _scaled(c2), _scaled(x2)
-
-    def product(model, other):
-        (a, c, x), (b, d, y) = model, other
-        return jnp.sum(x[:, None] * _stein(a, c, b, d, q) * y[None, :])
-
-    sizes = [safe_sqrt(product(model, model)) for model in (one, two)]
-    kernel = safe_divide(safe_divide(product(one, two), sizes[0]), sizes[1])
+    c1, x1, c2, x2 = map(_scaled, (c1, x1, c2, x2))
+    products = _stein_products((a1, c1), (a2, c2), q)
+    states = (x1, x1), (x1, x2), (x2, x2)
+    own1, both, own2 = (
+        jnp.sum(x[:, None] * p * y[None, :]) for p, (x, y) in zip(products, states)
+    )
+    kernel = safe_divide(safe_divide(both, safe_sqrt(own1)), safe_sqrt(own2))
     # Beyond it the Stein equation has a solution that is not the sum.
     growth = 2 * jnp.maximum(_log_radius(a1), _log_radius(a2))
     converges = growth + 8 * jnp.finfo(a1.dtype).eps < discount
@@ -227,9 +224,36 @@ def _log_radius(a):
     return jax.lax.scan(square, start, shares)[0][1]
 
 
-def _stein(a1, c1, a2, c2, q):
-    """Solve ``Q = q A1^T Q A2 + C1^T C2``."""
-    d1, d2 = len(a1), len(a2)
-    system = jnp.eye(d1 * d2, dtype=a1.dtype) - q * jnp.kron(a1.T, a2.T)
-    right = matmul(c1.T, c2).reshape(-1)
-    return jnp.linalg.solve(system, right).reshape(d1, d2)
+def _stein_products(model1, model2, q):
+    """The products of the first model with itself, of both, and of the second.
+
+    All are one batch of linear systems. That costs no more, since transition matrices
+    padded with zeros add equations ``Q = 0`` only, and jaxlib 0.10 hangs where two
+    batches of systems are solved at once (docs/numerics.md).
+    """
+    d1, d2 = len(model1[0]), len(model2[0])
+    a1, c1, a2, c2 = _padded(*model1, max(d1, d2)) + _padded(*model2, max(d1, d2))
+    first, second = (a1, a1, a2), (a1, a2, a2)
+    systems = jax.vmap(_stein_system, (0, 0, None))
+    outputs = matmul(jnp.stack([c1, c1, c2]).mT, jnp.stack([c1, c2, c2]))
+    right = outputs.reshape(3, -1, 1)
+    solutions = jnp.linalg.solve(systems(jnp.stack(first), jnp.stack(second), q), right)
+    own1, both, own2 = solutions.reshape(outputs.shape)
+    return own1[:d1, :d1], both[:d1, :d2], own2[:d2, :d2]
+
+
+def _padded(a, c, d):
+    extra = d - len(a)
+    return jnp.pad(a, (0, extra)), jnp.pad(c, ((0, 0), (0, extra)))
+
+
+def _stein_system(a1, a2, q):
+    """Matrix of the linear map ``Q -> Q - q A1^T Q A2``."""
+    return jnp.eye(len(a1) ** 2, dtype=a1.dtype) - q * jnp.kron(a1.T, a2.T)
+
+
+def _cholesky(gram1, gram2):
+    """Cholesky factors; as one batch where the sizes allow it, see above."""
+    if gram1.shape == gram2.shape:
+        return jnp.linalg.cholesky(jnp.stack([gram1, gram2]))
+    return jnp.linalg.cholesky(gram1), jnp.linalg.cholesky(gram2)

@@ -3,7 +3,6 @@
 import errno
 import os
 import pathlib
-import secrets
 from typing import Any
 
 import jax
@@ -11,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import check_shape
+from ..core._files import write_npz
 from ._measure import KernelAtoms, SpectralAtoms, check_atoms
 
 _TYPES = {"SpectralAtoms": SpectralAtoms, "KernelAtoms": KernelAtoms}
@@ -60,29 +60,16 @@ def save_atoms(path: str | os.PathLike, atoms: SpectralAtoms | KernelAtoms) -> N
         raise ValueError(f"path: expected a name that ends in .npz; got {path.name!r}")
     fields: dict[str, Any] = {"type": kind, "format": _FORMAT}
     fields |= {k: _storable(v) for k, v in atoms._asdict().items() if v is not None}
-    _replace(pathlib.Path(os.path.realpath(path)), fields)
+    path = pathlib.Path(os.path.realpath(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
+    write_npz(path, {name: np.asarray(value) for name, value in fields.items()})
 
 
 def _storable(value):
     """An array of a dtype that NumPy itself knows, unlike bfloat16."""
     value = np.asarray(value)
     return value.astype(np.float32) if value.dtype.isbuiltin == 2 else value
-
-
-def _replace(path, fields):
-    """Write an archive to a temporary name beside ``path``, then rename it."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
-    part = path.with_name(f".{path.stem}-{secrets.token_hex(4)}")
-    try:
-        with open(part, "xb") as file:  # not mkstemp, which disregards the umask
-            np.savez(file, **fields)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def load_atoms(path: str | os.PathLike) -> SpectralAtoms | KernelAtoms:

@@ -6,8 +6,8 @@ import textwrap
 import pytest
 
 import jaxrepro.experiment
+from jaxrepro.core._files import read_json
 from jaxrepro.experiment import main
-from jaxrepro.experiment._files import read_json
 
 
 def configs(tmp_path):

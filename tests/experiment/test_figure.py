@@ -5,8 +5,8 @@ import pytest
 import scipy.spatial
 
 from jaxrepro.core import MissingExtraError
+from jaxrepro.core._files import read_json
 from jaxrepro.experiment import RunFolder, plot_style
-from jaxrepro.experiment._files import read_json
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
 

@@ -1,13 +1,10 @@
 import json
-import os
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
 from jaxrepro.experiment import RunFolder, read_table
-from jaxrepro.experiment._files import read_json, to_json, write_bytes, write_json
 from jaxrepro.experiment._folder import new_folder, settings_hash
 
 
@@ -79,44 +76,6 @@ def test_tables_in_between(tmp_path):
 def test_no_folder_is_taken_twice(tmp_path):
     taken = [new_folder(tmp_path, "stamp") for _ in range(3)]
     assert [p.name for p in taken] == ["stamp", "stamp-2", "stamp-3"]
-
-
-def test_writing_is_atomic(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    write_bytes(path, b"old")
-
-    def interrupted(fd):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fsync", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_bytes(path, b"new and longer")
-    assert path.read_bytes() == b"old"
-
-
-def test_json_of_everything_in_a_config(tmp_path):
-    value = {
-        "path": Path("a/b"),
-        "nan": float("nan"),
-        "inf": -np.inf,
-        "array": np.arange(2),
-        "scalar": np.float32(0.5),
-        "tuple": (1, "ä"),
-        "none": None,
-        "bool": np.bool_(True),
-    }
-    write_json(tmp_path / "v.json", value)
-    assert read_json(tmp_path / "v.json") == {
-        "path": "a/b",
-        "nan": "nan",
-        "inf": "-inf",
-        "array": [0, 1],
-        "scalar": 0.5,
-        "tuple": [1, "ä"],
-        "none": None,
-        "bool": True,
-    }
-    assert json.loads(to_json(value))  # no NaN token, which JSON does not know
 
 
 def test_hash_tells_settings_apart():

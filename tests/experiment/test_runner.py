@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxrepro.core._files import read_json
 from jaxrepro.experiment import (
     Claim,
     Verdict,
@@ -16,7 +17,6 @@ from jaxrepro.experiment import (
     read_table,
     run_experiment,
 )
-from jaxrepro.experiment._files import read_json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,40 +73,6 @@ def test_a_run_leaves_all_evidence(tmp_path):
     assert missing == {"key": "no_such_key", "bibtex": ""}
     lines = [json.loads(line) for line in open(folder / "log.jsonl")]
     assert [line["message"] for line in lines] == ["started", "complete"]
-
-
-def test_commit_and_dirty_flag_or_unknown(tmp_path):
-    from jaxrepro.experiment._manifest import git_state
-
-    unknown = {"commit": "unknown", "dirty": "unknown"}
-    assert git_state(None) == unknown
-    assert git_state(tmp_path / "file.py") == unknown
-    state = git_state_of_new_checkout(tmp_path)
-    assert re.fullmatch("[0-9a-f]{40}", state["commit"])
-    assert state["dirty"] is False
-    (tmp_path / "new.py").write_text("")
-    assert git_state(tmp_path / "new.py")["dirty"] is True
-
-
-def git_state_of_new_checkout(folder):
-    import subprocess
-
-    from jaxrepro.experiment._manifest import git_state
-
-    who = ["-c", "user.name=x", "-c", "user.email=x@y"]
-    for arguments in (
-        ["init", "-q"],
-        [*who, "commit", "-q", "--allow-empty", "-m", "x"],
-    ):
-        subprocess.run(["git", *arguments], cwd=folder, check=True)
-    return git_state(folder / "file.py")
-
-
-def test_without_git(tmp_path, monkeypatch):
-    from jaxrepro.experiment._manifest import git_state
-
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert git_state(tmp_path / "x")["commit"] == "unknown"
 
 
 def test_quick_runs_use_the_quick_settings(tmp_path):

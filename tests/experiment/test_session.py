@@ -8,8 +8,8 @@ import time
 
 import pytest
 
+from jaxrepro.core._files import read_json, write_json
 from jaxrepro.experiment import main, run_session
-from jaxrepro.experiment._files import read_json, write_json
 
 STAGES = """
 def stage(i):
@@ -188,7 +188,7 @@ def test_an_experiment_may_change_the_working_directory(
     "file", ["config.json", "manifest.json", "claims.json", "log.jsonl"]
 )
 def test_a_full_disk_fails_one_run(package, source, tmp_path, monkeypatch, file):
-    import jaxrepro.experiment._files as files
+    import jaxrepro.core._files as files
     import jaxrepro.experiment._folder as folder
 
     def full(path, *args, **kwargs):

@@ -5,25 +5,73 @@ import enum
 import json
 import math
 import os
-from collections.abc import Iterable
+import secrets
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file atomically: a reader sees the old content, the new, or no file."""
+def write_bytes(path: Path, data: bytes, *, exclusive: bool = False) -> bool:
+    """Write a file atomically: a reader sees the old content, the new, or no file.
+
+    With ``exclusive`` a file that exists stays as it is. Returns whether the file
+    now holds ``data`` by this call.
+    """
+    return _write(path, lambda file: file.write(data), exclusive=exclusive)
+
+
+def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write a NumPy archive atomically."""
+
+    def write(file):
+        # np.savez takes no array of the name "file", and stores in the same way.
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+
+    _write(path, write)
+
+
+def _write(path: Path, write: Callable[[IO[bytes]], object], *, exclusive=False):
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    # A name of its own also for a second thread of this process.
+    unique = f".tmp-{os.getpid()}-{secrets.token_hex(4)}-{path.name}"
+    temporary = path.with_name(unique)
     try:
         with open(temporary, "wb") as file:
-            file.write(data)
+            write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        if exclusive:
+            try:
+                os.link(temporary, path)  # unlike a rename, it replaces nothing
+            except FileExistsError:
+                return False
+            finally:
+                temporary.unlink()
+        else:
+            os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    _sync_folder(path.parent)
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name as durable as the content."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows opens no folders
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_json(path: Path, value) -> None:

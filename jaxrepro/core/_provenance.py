@@ -1,24 +1,22 @@
-"""Evidence of a run: versions, devices, flags, commit, command, papers."""
+"""Where results come from: versions, devices, flags, commit."""
 
 import importlib.metadata
 import os
 import platform
 import re
 import subprocess
-import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
-
-from ..core import bibtex_entries
 
 _PACKAGE = "jaxrepro"
 
 
-def environment(source: Path | None) -> dict:
+def environment(source: Path | None, devices: Sequence[Any] | None = None) -> dict:
     """Where a run takes place; ``source`` is a file of the checkout, or None."""
-    devices = jax.devices()
+    devices = jax.devices() if devices is None else devices
     return {
         "git": git_state(source),
         "versions": versions(),
@@ -76,23 +74,4 @@ def versions() -> dict[str, str]:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
-
-
-def bibliography(keys: Iterable[str], area: str) -> list[dict[str, str]]:
-    """Entries of papers, from the area's ``references.bib`` or any other area's.
-
-    A key without an entry gets an empty text, which the report points out.
-    """
-    package = sys.modules[_PACKAGE]
-    areas = [area] + sorted(
-        file.parent.name
-        for folder in package.__path__
-        for file in Path(folder).glob("*/references.bib")
-    )
-    found = []
-    for key in keys:
-        entries = (bibtex_entries(f"{_PACKAGE}.{name}").get(key) for name in areas)
-        text = next((entry for entry in entries if entry), "")
-        found.append({"key": key, "bibtex": text})
     return found

@@ -1,0 +1,276 @@
+"""The loop over launches: one in flight, memory given back, bad trials set apart."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from tqdm import tqdm
+
+from ._outputs import Output
+from ._program import OK, Program
+from ._schedule import Interval, Worker, launches, missing
+from ._trials import Trials
+
+_log = logging.getLogger("jaxrepro.sweep")
+
+NOT_RUN, DONE, NON_FINITE, RAISED = 0, 1, 2, 3
+STATUS = "status"
+
+
+class Job(NamedTuple):
+    """What a worker executes.
+
+    Attributes
+    ----------
+    trials : Trials
+        All trials of the sweep.
+    columns : dict of arrays
+        Hyper-parameters at every point, in the dtypes of the program.
+    order : numpy array or None
+        Trial number at each execution position, or None for their own order.
+    functions : list of callables
+        The trial as a function of seed, point and hyper-parameters, one a group.
+    outputs : list of Output
+        What a trial returns.
+    devices : tuple of devices
+        Where to run.
+    exact : bool
+        Whether the trials of a launch run one after the other.
+    """
+
+    trials: Trials
+    columns: dict[str, np.ndarray]
+    order: np.ndarray | None
+    functions: list[Callable]
+    outputs: list[Output]
+    devices: tuple[Any, ...]
+    exact: bool
+
+    def at(self, position: np.ndarray) -> np.ndarray:
+        """Trial numbers at execution positions."""
+        return position if self.order is None else self.order[position]
+
+
+class Sink(NamedTuple):
+    """Where results go.
+
+    Attributes
+    ----------
+    commit : callable
+        ``commit(start, results, status)`` keeps the results of a launch.
+    note_error : callable
+        ``note_error(record)`` keeps what is known of a trial that raised.
+    """
+
+    commit: Callable[[int, Mapping[str, np.ndarray], np.ndarray], None]
+    note_error: Callable[[Mapping[str, Any]], None]
+
+
+class Engine:
+    """Runs a job's trials, with programs that are compiled once.
+
+    Parameters
+    ----------
+    job : Job
+        What to run.
+    on_error : {"record", "raise"}
+        What to do about a trial that raises.
+    """
+
+    def __init__(self, job: Job, on_error: str):
+        self.job, self._on_error = job, on_error
+        self._programs: dict[tuple, Program] = {}
+
+    def program(self, group: int, batch: int, devices=None) -> Program:
+        """The compiled program of a group; made once."""
+        job = self.job
+        devices = job.devices if devices is None else devices
+        place = (group, batch, len(devices))
+        if place not in self._programs:
+            self._programs[place] = Program(
+                job.functions[group], devices, batch, job.exact, job.columns
+            )
+        return self._programs[place]
+
+    def run(
+        self,
+        done: Sequence[Interval],
+        sink: Sink,
+        *,
+        batch: int,
+        block_size: int,
+        worker: Worker,
+        progress: bool | None,
+    ) -> None:
+        """Run what a worker owes and is not done, halving the batch if memory ends.
+
+        Parameters
+        ----------
+        done : sequence of intervals
+            Positions that have results.
+        sink : Sink
+            Where results go.
+        batch : int
+            Trials a device and launch.
+        block_size : int
+            Positions a block.
+        worker : Worker
+            Whose positions to run.
+        progress : bool or None
+            Whether to show a bar; None shows it on a terminal.
+        """
+        done = list(done)
+        trials = self.job.trials
+
+        def plan(batch):
+            return launches(
+                missing(done, trials.n_trials),
+                size=batch * len(self.job.devices),
+                group_size=trials.group_size,
+                block_size=block_size,
+                worker=worker,
+            )
+
+        owed = sum(stop - start for start, stop in plan(batch))
+        # As tqdm has it: None means not on anything but a terminal.
+        hidden = None if progress is None else not progress
+        with tqdm(total=owed, unit="trial", disable=hidden) as bar:
+
+            def commit(start, results, status):
+                sink.commit(start, results, status)
+                done.append((start, start + len(status)))
+                bar.update(len(status))
+
+            counted = sink._replace(commit=commit)
+            while True:
+                try:
+                    return self._stream(plan(batch), batch, counted)
+                except _OutOfMemory as error:
+                    cause, group = error.__cause__, error.group
+                if batch == 1:
+                    raise MemoryError(self._memory_text(group)) from cause
+                batch = (batch + 1) // 2
+                _log.warning("Out of memory; going on with %d trials a device", batch)
+
+    def _stream(self, intervals, batch, sink):
+        flying = None
+        for interval in intervals:
+            started = interval, self._start(interval, batch)
+            if flying is not None:
+                self._finish(*flying, sink)
+            flying = started
+        if flying is not None:
+            self._finish(*flying, sink)
+
+    def _start(self, interval, batch, devices=None):
+        """Results that are being computed, or the exception of the start."""
+        group, seed, point, params = self._arguments(interval)
+        program = self.program(group, batch, devices)  # its errors are bugs in fn
+        try:
+            return program.launch(seed, point, params)
+        except Exception as error:
+            return error
+
+    def _arguments(self, interval):
+        """Static group, seeds, numbers of points and hyper-parameters."""
+        job = self.job
+        group, point, seed = job.trials.split(job.at(np.arange(*interval)))
+        params = {name: values[point] for name, values in job.columns.items()}
+        return int(group[0]), seed, group * job.trials.space.n_points + point, params
+
+    def _finish(self, interval, flying, sink):
+        """Commit a launch; where it raised, its trials one by one."""
+        start, stop = interval
+        try:
+            rows = _fetch(flying, stop - start)
+        except Exception as error:
+            if _is_memory(error):
+                raise _OutOfMemory(self._arguments(interval)[0]) from error
+            self._one_by_one(interval, sink)
+        else:
+            status = _status(rows.pop(OK))
+            sink.commit(start, rows, status)
+
+    def _one_by_one(self, interval, sink):
+        job, rows, failure = self.job, [], None
+        for position in range(*interval):
+            single = position, position + 1
+            try:
+                row = _fetch(self._start(single, 1, job.devices[:1]), 1)
+                ok = row.pop(OK)
+                rows.append({**row, STATUS: _status(ok)})
+            except Exception as error:
+                if _is_memory(error):
+                    raise _OutOfMemory(self._arguments(single)[0]) from error
+                record = self._describe(position, error)
+                if self._on_error == "raise":
+                    error.add_note(f"in the trial {record}")
+                    failure = error
+                    break
+                sink.note_error(record)
+                blanks = {output.name: blank(output, 1) for output in job.outputs}
+                rows.append(blanks | {STATUS: np.asarray([RAISED], np.int8)})
+        if rows:
+            joined = {
+                name: np.concatenate([row[name] for row in rows]) for name in rows[0]
+            }
+            status = joined.pop(STATUS)
+            sink.commit(interval[0], joined, status)
+        if failure is not None:
+            raise failure
+
+    def _describe(self, position, error):
+        """What is known of a trial that raised, for the folder's ``errors.jsonl``."""
+        group, seed, point, params = self._arguments((position, position + 1))
+        options = self.job.trials.space.groups[group]
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        return {
+            "trial": int(self.job.at(np.asarray([position]))[0]),
+            "seed": int(seed[0]),
+            "point": int(point[0]),
+            "params": {name: values[0].item() for name, values in params.items()},
+            "options": {name: str(value) for name, value in options.items()},
+            "error": f"{type(error).__name__}: {lines[-1] if lines else ''}",
+        }
+
+    def _memory_text(self, group):
+        size = self.program(group, 1).memory()
+        return (
+            f"out of memory with a single trial a device; its program needs {size} "
+            f"bytes ({size / 2**20:.1f} MiB) for arguments, results and what is between"
+        )
+
+
+def _fetch(flying, n):
+    """Results of a launch without its padding; raises what the launch raised."""
+    if isinstance(flying, Exception):
+        raise flying
+    return {name: np.asarray(x)[:n] for name, x in jax.device_get(flying).items()}
+
+
+def _status(ok):
+    return np.where(ok, DONE, NON_FINITE).astype(np.int8)
+
+
+class _OutOfMemory(Exception):
+    """A launch did not fit."""
+
+    def __init__(self, group):
+        self.group = group
+
+
+def _is_memory(error: Exception) -> bool:
+    text = str(error)
+    return isinstance(error, MemoryError) or (
+        isinstance(error, jax.errors.JaxRuntimeError)
+        and ("RESOURCE_EXHAUSTED" in text or "out of memory" in text.lower())
+    )
+
+
+def blank(output: Output, n: int) -> np.ndarray:
+    """``n`` rows of an output that has not been computed."""
+    dtype = np.dtype(output.dtype)
+    value = np.nan if dtype.kind in "fc" else 0
+    return np.full((n, *output.shape), value, dtype)

@@ -1,0 +1,121 @@
+"""The device program: many trials in one launch, on all devices."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from ._outputs import all_finite, flatten, storable
+from ._trials import Trials, trial_key
+
+OK = "_ok"
+
+
+def trial_function(fn: Callable, trials: Trials, options: Mapping[str, Any]):
+    """``fn`` of a static group, as a function of seed, point and hyper-parameters.
+
+    It returns the outputs by name, in dtypes that can be stored.
+    """
+    keys = "common" if trials.common else "independent"
+
+    def one(seed, point, params):
+        key = trial_key(trials.base_seed, seed, point, keys=keys)
+        leaves = flatten(fn(key, params, **options))
+        for name, leaf in leaves.items():
+            if jnp.issubdtype(jnp.asarray(leaf).dtype, jax.dtypes.prng_key):
+                raise TypeError(
+                    f"fn: expected arrays of numbers; got a key in {name!r}"
+                )
+        return {name: storable(leaf) for name, leaf in leaves.items()}
+
+    return one
+
+
+class Program:
+    """A static group's trials, ``batch`` on each device at a time, compiled once.
+
+    Parameters
+    ----------
+    one : callable
+        A trial, from :func:`trial_function`.
+    devices : sequence of devices
+        Where to run.
+    batch : int
+        Trials a device and launch.
+    exact : bool
+        Whether the trials of a launch run one after the other, so that their
+        numbers do not depend on ``batch``.
+    columns : mapping of arrays
+        Hyper-parameters at every point, in the dtypes of the program.
+    """
+
+    def __init__(
+        self,
+        one: Callable,
+        devices: Sequence[Any],
+        batch: int,
+        exact: bool,
+        columns: Mapping[str, np.ndarray],
+    ):
+        self.size = batch * len(devices)
+        mesh = Mesh(np.asarray(devices), ("trial",))
+        split = PartitionSpec("trial")
+        self._sharding = NamedSharding(mesh, split)
+        body = functools.partial(_mapped if exact else _vmapped, _checked(one))
+        # shard_map, since annotations on one large vmap would let all devices wait
+        # for each other in every step of a loop. Its check would refuse ordinary
+        # code that starts a scan from a constant; trials exchange nothing anyway.
+        sharded = jax.shard_map(
+            body, mesh=mesh, in_specs=split, out_specs=split, check_vma=False
+        )
+        vector = functools.partial(
+            jax.ShapeDtypeStruct, (self.size,), sharding=self._sharding
+        )
+        index = vector(dtype=np.uint32)
+        params = {name: vector(dtype=x.dtype) for name, x in columns.items()}
+        self.compiled = jax.jit(sharded).lower(index, index, params).compile()
+
+    def memory(self) -> int:
+        """Bytes on one device: arguments, results and what is between."""
+        stats: Any = self.compiled.memory_analysis()
+        return (
+            stats.temp_size_in_bytes
+            + stats.argument_size_in_bytes
+            + stats.output_size_in_bytes
+        )
+
+    def launch(self, seed: np.ndarray, point: np.ndarray, params: Mapping[str, Any]):
+        """Start up to ``size`` trials; the result is not waited for."""
+        padding = self.size - len(seed)
+        arguments = jax.tree.map(
+            lambda x: np.pad(x, (0, padding), mode="edge"),
+            (seed.astype(np.uint32), point.astype(np.uint32), dict(params)),
+        )
+        return self.compiled(*jax.device_put(arguments, self._sharding))
+
+
+def _checked(one):
+    """The trial with one more output: whether all the others are finite."""
+
+    def checked(arguments):
+        leaves = one(*arguments)
+        return {**leaves, OK: all_finite(leaves)}
+
+    return checked
+
+
+def _vmapped(one, *arguments):
+    return jax.vmap(one)(arguments)
+
+
+def _mapped(one, *arguments):
+    # Without barriers a loop of one turn would be merged with what is around it,
+    # and its numbers would be rounded differently.
+    def isolated(x):
+        return jax.lax.optimization_barrier(one(jax.lax.optimization_barrier(x)))
+
+    return jax.lax.map(isolated, arguments)

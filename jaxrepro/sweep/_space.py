@@ -1,0 +1,191 @@
+"""Spaces of hyper-parameters: named axes of points, and what the compiler fixes."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+_RESERVED = ("seed", "point", "status", "key")
+
+
+class Axis(NamedTuple):
+    """An axis of the array of points.
+
+    Attributes
+    ----------
+    dim : str or None
+        The hyper-parameter whose values label the axis, or None where points are
+        only numbered.
+    columns : dict of arrays
+        Values along the axis, one array of equal length a hyper-parameter.
+    """
+
+    dim: str | None
+    columns: dict[str, np.ndarray]
+
+    @property
+    def size(self) -> int:
+        """Number of points along the axis."""
+        return len(next(iter(self.columns.values())))
+
+
+class Space:
+    """Points of hyper-parameters, and combinations of static options.
+
+    Made by :class:`Grid`, :class:`Zip`, :class:`Random`, :class:`Sobol`,
+    :class:`Points` and :class:`Static`, and by the product of two spaces with
+    ``*``, in which every point of the first meets every point of the second, the
+    second fastest.
+
+    Attributes
+    ----------
+    axes : tuple of Axis
+        Axes of traced hyper-parameters, the last one fastest.
+    options : dict of tuples
+        Static options with their values, the last one fastest.
+
+    Examples
+    --------
+    >>> from jaxrepro.sweep import Grid, Static
+    >>> grid = Grid(lr=[0.1, 0.2], wd=[0.0, 1.0, 2.0])
+    >>> space = Static(solver=["euler", "heun"]) * grid
+    >>> space.dims, space.shape, space.n_points, len(space.groups)
+    (('lr', 'wd'), (2, 3), 6, 2)
+    >>> print(space.columns["wd"])
+    [0. 1. 2. 0. 1. 2.]
+    """
+
+    def __init__(
+        self, axes: Sequence[Axis] = (), options: Mapping[str, tuple] | None = None
+    ):
+        self.axes = tuple(axes)
+        self.options = dict(options or {})
+        names = [name for axis in self.axes for name in axis.columns] + [*self.options]
+        for name in names:
+            _check_name(name, names)
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes; axes that are only numbered are called ``point``."""
+        unnamed = [axis for axis in self.axes if axis.dim is None]
+        numbers = itertools.count()
+        return tuple(
+            axis.dim
+            if axis.dim is not None
+            else ("point" if len(unnamed) == 1 else f"point_{next(numbers)}")
+            for axis in self.axes
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of points along each axis."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points of traced hyper-parameters; 1 if there are none."""
+        return math.prod(self.shape)
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """Value of every traced hyper-parameter at every point, in C order."""
+        places = np.unravel_index(np.arange(self.n_points), self.shape or (1,))
+        return {
+            name: values[place]
+            for axis, place in zip(self.axes, places)
+            for name, values in axis.columns.items()
+        }
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """Combinations of static options, each compiled once."""
+        names = list(self.options)
+        combinations = itertools.product(*self.options.values())
+        return [dict(zip(names, values)) for values in combinations]
+
+    def __mul__(self, other: "Space") -> "Space":
+        if not isinstance(other, Space):
+            return NotImplemented
+        shared = sorted({*self.options} & {*other.options})
+        if shared:
+            raise ValueError(f"{shared[0]}: expected names used once; got it twice")
+        return Space(self.axes + other.axes, self.options | other.options)
+
+    def __repr__(self) -> str:
+        sizes = [f"{dim}: {size}" for dim, size in zip(self.dims, self.shape)]
+        sizes += [f"{name}: {len(values)}" for name, values in self.options.items()]
+        return f"Space({', '.join(sizes)}; {self.n_points * len(self.groups)} points)"
+
+
+def _check_name(name: str, names: Sequence[str]) -> None:
+    if names.count(name) > 1:
+        raise ValueError(f"{name}: expected names used once; got it twice")
+    if name in _RESERVED:
+        raise ValueError(
+            f"{name}: expected another name; {', '.join(_RESERVED)} have a meaning "
+            "in the result"
+        )
+
+
+def column(name: str, values, dtype=None) -> np.ndarray:
+    """Values of a hyper-parameter as a vector of finite numbers.
+
+    Integers become int64 and real numbers float64, so that a specification reads
+    the same whatever the settings of JAX; they are cast to its default dtypes when
+    they are used.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.asarray(values, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name}: expected numbers; got {_kind(values)}; options that are no "
+            "numbers belong in Static"
+        )
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(
+            f"{name}: expected a non-empty list of numbers; got shape {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        bad = array[~np.isfinite(array)][0]
+        raise ValueError(f"{name}: expected finite numbers; got {bad}")
+    if dtype is not None:
+        return array.astype(dtype)
+    wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
+    return array.astype(wide[array.dtype.kind])
+
+
+def _kind(values):
+    odd = [v for v in values if not isinstance(v, int | float | np.number)]
+    return f"{odd[0]!r}" if len(odd) else "a ragged list"
+
+
+def device_columns(space: Space) -> dict[str, np.ndarray]:
+    """Hyper-parameters at every point, in the default dtypes of JAX."""
+    return {name: _cast(name, values) for name, values in space.columns.items()}
+
+
+def _cast(name, values):
+    cast = values.astype(jax.dtypes.canonicalize_dtype(values.dtype))
+    exact = np.array_equal(cast, values)
+    if not (exact if cast.dtype.kind in "iu" else np.isfinite(cast).all()):
+        raise ValueError(
+            f"{name}: expected numbers that {cast.dtype} holds; got {values.min()} to "
+            f"{values.max()}; enable 64-bit numbers in JAX, or choose others"
+        )
+    return cast
+
+
+def equal_columns(columns: Mapping[str, Any], dtype=None) -> dict[str, np.ndarray]:
+    """Columns of equal length, at least one."""
+    if not columns:
+        raise ValueError("space: expected at least one hyper-parameter; got none")
+    columns = {str(name): column(name, x, dtype) for name, x in columns.items()}
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"space: expected columns of equal length; got {lengths}")
+    return columns

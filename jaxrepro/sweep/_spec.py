@@ -1,0 +1,162 @@
+"""The specification of a sweep, and what it means that two are equal."""
+
+import functools
+import hashlib
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..core._files import to_plain
+from ._outputs import Output
+from ._trials import Trials
+
+FORMAT = 1
+# What later starts may change: what these fields say is no part of the results.
+_FREE = {"batch", "block_size", "labels", "fn_sha256"}
+
+
+class SweepMismatchError(ValueError):
+    """The folder holds another sweep; the message lists every differing field."""
+
+
+def sweep_spec(
+    fn: Callable,
+    trials: Trials,
+    columns: Mapping[str, np.ndarray],
+    outputs: Sequence[Output],
+    order: np.ndarray | None,
+    exact: bool,
+    batch: int,
+    block_size: int,
+    labels: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Everything that fixes the results of a sweep, as JSON can hold it.
+
+    Parameters
+    ----------
+    fn : callable
+        The function.
+    trials : Trials
+        All trials.
+    columns : mapping of arrays
+        Hyper-parameters at every point, in the dtypes of the program.
+    outputs : sequence of Output
+        What a trial returns.
+    order : numpy array or None
+        Trial number at each execution position, or None for their own order.
+    exact, batch
+        Mode of the device program, and trials a device and launch.
+    block_size : int
+        Positions that belong to one worker.
+    labels : mapping
+        ``dims``, ``coords`` and ``attrs`` of the result.
+    """
+    space = trials.space
+    spec: Any = {
+        "format": FORMAT,
+        "fn": static_label(fn),
+        "fn_sha256": _source_hash(fn),
+        "trials": trials.n_trials,
+        "dims": trials.dims,
+        "shape": trials.shape,
+        "axes": [
+            {"dim": dim, "columns": {k: _column(x) for k, x in axis.columns.items()}}
+            for dim, axis in zip(space.dims, space.axes)
+        ],
+        "options": {
+            name: [static_label(x) for x in values]
+            for name, values in space.options.items()
+        },
+        "columns_sha256": {name: _hash(x) for name, x in columns.items()},
+        "seeds": trials.seeds,
+        "base_seed": trials.base_seed,
+        "keys": "common" if trials.common else "independent",
+        "exact": exact,
+        "x64": bool(jax.config.jax_enable_x64),  # pyright: ignore
+        "outputs": [output._asdict() for output in outputs],
+        "order_sha256": None if order is None else _hash(order),
+        "batch": batch,
+        "block_size": block_size,
+        "labels": labels,
+    }
+    plain: Any = to_plain(spec)
+    return plain
+
+
+def check_same_sweep(old: Mapping[str, Any], new: Mapping[str, Any], folder) -> None:
+    """Raise ``SweepMismatchError`` unless two specifications mean the same results."""
+    fields = [name for name in {**old, **new} if name not in _FREE]
+    differing = [name for name in fields if old.get(name) != new.get(name)]
+    if differing:
+        lines = [
+            f"  {name}: {_short(old.get(name))} there, {_short(new.get(name))} now"
+            for name in differing
+        ]
+        raise SweepMismatchError(
+            f"out: {folder} holds another sweep. Choose another folder, or remove "
+            "this one. Differing:\n" + "\n".join(lines)
+        )
+
+
+def check_same_source(old, new, folder, *, strict: bool) -> None:
+    """Warn, or with ``strict`` raise, if the text of the function has changed."""
+    before, now = old["fn_sha256"], new["fn_sha256"]
+    if before != now and before is not None and now is not None:
+        text = (
+            f"out: the source of {new['fn']} has changed since {folder} was begun; "
+            "results of the two versions would be mixed"
+        )
+        if strict:
+            raise SweepMismatchError(text)
+        warnings.warn(text, stacklevel=4)
+
+
+def function_name(fn: Callable) -> str:
+    """Qualified name of a function, or of the function that a partial one calls."""
+    fn = getattr(fn, "func", fn)
+    name = getattr(fn, "__qualname__", type(fn).__qualname__)
+    return f"{getattr(fn, '__module__', '?')}.{name}"
+
+
+def static_label(value: Any) -> Any:
+    """A static value as a label: itself, or the name of a function."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, functools.partial):
+        given = [*map(repr, value.args)]
+        given += [f"{name}={item!r}" for name, item in value.keywords.items()]
+        return _without_address(f"{function_name(value)}({', '.join(given)})")
+    return function_name(value) if callable(value) else _without_address(repr(value))
+
+
+def _without_address(text):
+    """A text that is the same in every process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
+
+
+def _source_hash(fn):
+    try:
+        source = inspect.getsource(getattr(fn, "func", fn))
+    except (OSError, TypeError):  # typed at a prompt, or no Python function
+        return None
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
+def _column(values):
+    return {"dtype": str(values.dtype), "values": values}
+
+
+def _hash(array):
+    array = np.ascontiguousarray(array)
+    kind = f"{array.dtype} {array.shape}"
+    return hashlib.sha256(kind.encode() + array.tobytes()).hexdigest()
+
+
+def _short(value):
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
