@@ -47,8 +47,13 @@ def pytest_configure(config):
     if not (_selects(config, "gpu") or _selects(config, "slow")):
         os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
         if importlib.metadata.version("jaxlib").startswith("0.10."):
-            # A third of the compile time; later releases know no such flag.
-            os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+            # A third of the compile time; later releases know no such flag. The
+            # other one keeps 0.10 from hanging (docs/numerics.md).
+            os.environ.setdefault(
+                "XLA_FLAGS",
+                "--xla_cpu_use_fusion_emitters=false "
+                "--xla_cpu_enable_concurrency_optimized_scheduler=false",
+            )
     os.environ.setdefault("MPLBACKEND", "Agg")
     # Two workers on two cores: threads of a BLAS would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -5,7 +5,9 @@ reader knows which check a crash belongs to.
 """
 
 import json
+import os
 import sys
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +15,8 @@ import numpy as np
 import scipy.special
 
 SIZES = (7, 49, 50, 64, 1000)
+# Seconds for a computation of a few milliseconds.
+PATIENCE = 30
 
 # Function, oracle, ends of the argument, allowed error in units of the last
 # place. Intervals keep clear of zeros of the function, where that unit vanishes.
@@ -83,10 +87,29 @@ def elementwise(name):
     return passed, f"largest error in units of the last place: {seen}; limit {limit}"
 
 
+def concurrent_solves():
+    """Batches of linear systems side by side; jaxlib 0.10 may wait for ever."""
+    systems = np.eye(16) + np.random.default_rng(0).uniform(0, 1e-2, (300, 16, 16))
+    solve = lambda a: jnp.linalg.solve(a, a).sum()
+    fn = jax.jit(lambda a: [solve(a + shift) for shift in range(4)])
+
+    def repeat():
+        for _ in range(10):
+            jax.block_until_ready(fn(systems))
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    ended = not thread.is_alive()
+    return ended, "they end" if ended else f"not done after {PATIENCE} s"
+
+
 CHECKS = {
     "large batch under jit and vmap": large_batch,
     "sum over a middle axis": reduction,
     **{name: (lambda name=name: elementwise(name)) for name in ELEMENTWISE},
+    # The last one, since nothing can be computed after it where it fails.
+    "several batches of linear systems at once": concurrent_solves,
 }
 
 
@@ -101,3 +124,4 @@ def main(*names):
             result = {"name": name, "passed": bool(passed), "detail": detail}
             sys.stdout.write(json.dumps(result) + "\n")
             sys.stdout.flush()
+    os._exit(0)  # an ordinary end waits for a computation that never ends

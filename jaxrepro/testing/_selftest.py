@@ -63,9 +63,10 @@ def selftest(
     -------
     SelfTestReport
         ``passed`` and ``checks``: the two faults of jaxlib 0.10.2 (wrong rows of
-        large batches; a crash), and elementwise functions at the sizes 7, 49,
-        50, 64 and 1000, where vectorised code has remainders, in both
-        precisions against SciPy.
+        large batches; a crash), elementwise functions at the sizes 7, 49, 50, 64
+        and 1000, where vectorised code has remainders, in both precisions
+        against SciPy, and several batches of linear systems at once, for which
+        jaxlib 0.10 may wait for ever.
 
     Raises
     ------
