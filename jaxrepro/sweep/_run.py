@@ -32,7 +32,7 @@ def run_in_memory(
 ):
     """Run all trials and return the data set."""
     start, clock = invocation(fn, engine, Worker(0, 1)), time.perf_counter()
-    size = _batch(engine, batch)
+    size = _batch(engine, batch, 1)
     spec = specification(size)
     table = Table(spec, engine.job.order)
     sink = Sink(table.fill, lambda record: None)
@@ -64,7 +64,7 @@ def run_in_folder(
             f"out: {store.folder} holds a sweep; choose another folder, or resume=True"
         )
     if not store.spec_path.exists():
-        store.write_spec(specification(_batch(engine, batch)))
+        store.write_spec(specification(_batch(engine, batch, worker.count)))
     spec = store.read_spec()
     size = spec["batch"] if batch == "auto" else int(batch)
     _check_resume(specification(size), spec, store, strict=resume == "strict")
@@ -83,13 +83,12 @@ def run_in_folder(
     )
 
 
-def _batch(engine, batch):
+def _batch(engine, batch, n_workers):
     if batch != "auto":
         return int(batch)
     job = engine.job
-    return automatic_batch(
-        lambda size: engine.program(0, size), job.devices, job.trials.group_size
-    )
+    each = -(-job.trials.group_size // n_workers)  # so that every worker has a block
+    return automatic_batch(lambda size: engine.program(0, size), job.devices, each)
 
 
 def _check_resume(new, old, store, *, strict):

@@ -120,7 +120,9 @@ def function_name(fn: Callable) -> str:
     """Qualified name of a function, or of the function that a partial one calls."""
     fn = getattr(fn, "func", fn)
     name = getattr(fn, "__qualname__", type(fn).__qualname__)
-    return f"{getattr(fn, '__module__', '?')}.{name}"
+    module = getattr(fn, "__module__", "?")
+    # What a process started by multiprocessing calls the script that started it.
+    return f"{'__main__' if module == '__mp_main__' else module}.{name}"
 
 
 def static_label(value: Any) -> Any:
