@@ -134,6 +134,19 @@ def safe_norm(
     """
     (x,) = promote_floating(x)
     parts = [x.real, x.imag] if jnp.iscomplexobj(x) else [x]
+    scale = scale_of(x, axis)
+    total = sum(jnp.sum((p / scale) ** 2, axis, keepdims=True) for p in parts)
+    norm = scale * safe_sqrt(total)
+    return norm if keepdims else jnp.squeeze(norm, axis)
+
+
+def scale_of(x: jax.Array, axis: int | tuple[int, ...] | None = None) -> jax.Array:
+    """Largest absolute entry along kept axes, a constant by which to divide; or 1.
+
+    Squares of what is divided by it neither overflow nor vanish. It has no
+    derivative, as it cancels in whatever is homogeneous.
+    """
+    parts = [x.real, x.imag] if jnp.iscomplexobj(x) else [x]
     largest = jnp.max(
         jnp.stack([jnp.max(jnp.abs(p), axis, keepdims=True, initial=0) for p in parts]),
         axis=0,
@@ -141,10 +154,7 @@ def safe_norm(
     scale = jax.lax.stop_gradient(largest)
     # A compiler may multiply by 1 / scale, which must be a normal number, too.
     tiny = jnp.finfo(scale.dtype).tiny
-    scale = jnp.where(scale > 0, jnp.clip(scale, tiny, 1 / (4 * tiny)), 1)
-    total = sum(jnp.sum((p / scale) ** 2, axis, keepdims=True) for p in parts)
-    norm = scale * safe_sqrt(total)
-    return norm if keepdims else jnp.squeeze(norm, axis)
+    return jnp.where(scale > 0, jnp.clip(scale, tiny, 1 / (4 * tiny)), 1)
 
 
 def logsumexp(

@@ -4,11 +4,17 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Inexact
+from jaxtyping import Array, ArrayLike, Float, Inexact
 
-from ..core import check_interval, check_shape, matmul, promote_floating
+from ..core import (
+    check_interval,
+    check_shape,
+    matmul,
+    promote_floating,
+    safe_divide,
+)
 from ._fit import KernelOperatorFit, LinearOperatorFit, check_fit
-from ._gram import real_matmul
+from ._gram import real_matmul, unit_entries
 from ._measure import (
     KernelAtoms,
     SpectralAtoms,
@@ -29,16 +35,19 @@ Operator = (
 
 
 class Factors(NamedTuple):
-    r"""An operator :math:`T = A B^*`, and all that depends on it alone.
+    r"""An operator :math:`T = s A B^*`, and all that depends on it alone.
 
     Attributes
     ----------
     right, left : arrays of shape (d, r) or (n, r)
-        :math:`A` and :math:`B`; with samples, coefficients on them.
+        :math:`A` and :math:`B`; with samples, coefficients on them. Entries are
+        at most 1, so that no square over- or underflows.
     x, y : arrays of shape (n, d) or None
         Samples on which ``right`` and ``left`` are coefficients.
     right_gram, left_gram : arrays of shape (r, r)
         :math:`A^* A` and :math:`B^* B`.
+    scale : array of shape ()
+        :math:`s`, a constant for derivatives.
     """
 
     right: Inexact[Array, "_ r"]
@@ -47,6 +56,7 @@ class Factors(NamedTuple):
     y: Inexact[Array, "n d"] | None
     right_gram: Inexact[Array, "r r"]
     left_gram: Inexact[Array, "r r"]
+    scale: Float[Array, ""]
 
 
 def transfer_eigenvalues(name: str, atoms: Any, dt) -> jax.Array:
@@ -102,8 +112,9 @@ def prepare(operator, dt, kernel) -> Any:
     if not isinstance(operator, FACTORED):
         return operator
     right, left, x, y = _factors(operator, dt, kernel)
-    right_gram = _inner(right, right, x, x, kernel)
-    return Factors(right, left, x, y, right_gram, _inner(left, left, y, y, kernel))
+    (right, scale_right), (left, scale_left) = unit_entries(right), unit_entries(left)
+    grams = _inner(right, right, x, x, kernel), _inner(left, left, y, y, kernel)
+    return Factors(right, left, x, y, *grams, scale_right * scale_left)
 
 
 def prepare_pair(operator1, operator2, dt, dt2, kernel):
@@ -115,17 +126,25 @@ def prepare_pair(operator1, operator2, dt, dt2, kernel):
 
 
 def difference_grams(one: Factors, two: Factors, kernel):
-    r"""Gram matrices :math:`R^*R` and :math:`L^*L` of :math:`T - T' = R L^*`.
+    r"""Gram matrices :math:`R^*R` and :math:`L^*L` of :math:`T - T' = s R L^*`, and s.
 
-    With :math:`T = A B^*` and :math:`T' = A' B'^*` the factors are
-    :math:`R = [A, -A']` and :math:`L = [B, B']`.
+    With :math:`T = s_1 A B^*` and :math:`T' = s_2 A' B'^*` the factors are
+    :math:`R = [A s_1, -A' s_2] / s` and :math:`L = [B, B']`, where
+    :math:`s = \max(s_1, s_2)`.
     """
     right = -_inner(one.right, two.right, one.x, two.x, kernel)
     left = _inner(one.left, two.left, one.y, two.y, kernel)
-    return (
-        jnp.block([[one.right_gram, right], [right.conj().T, two.right_gram]]),
-        jnp.block([[one.left_gram, left], [left.conj().T, two.left_gram]]),
+    scale = jnp.maximum(one.scale, two.scale)
+    c1, c2 = (
+        safe_divide(factors.scale, scale).astype(right.dtype) for factors in (one, two)
     )
+    right = c1 * c2 * right
+    return (
+        jnp.block([[c1**2 * one.right_gram, right],
+                   [right.conj().T, c2**2 * two.right_gram]]),
+        jnp.block([[one.left_gram, left], [left.conj().T, two.left_gram]]),
+        scale,
+    )  # fmt: skip
 
 
 def _check_step(name, dt, n=None):

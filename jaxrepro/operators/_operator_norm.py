@@ -8,6 +8,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..core import matmul, safe_divide, safe_eigh, safe_sqrt
 from ._difference import Factors, Operator, difference_grams, prepare_pair
+from ._gram import unit_entries
 
 
 def operator_norm_distance(
@@ -51,7 +52,8 @@ def operator_norm_distance(
     Factored operators need an eigenproblem of size :math:`r_1 + r_2` only, on
     Gram matrices, with the floor described at :func:`hs_distance`. First
     derivatives are those of a simple largest singular value; where it is
-    repeated they are one subgradient. Second derivatives are not available.
+    repeated they are one subgradient. Second derivatives are not available. Large
+    and small entries are scaled first: float32 serves from 1e-30 to 1e37.
 
     Examples
     --------
@@ -67,11 +69,12 @@ def operator_norm_distance(
 def prepared_norm_distance(kernel, one, two):
     """Distance of two operators that :func:`prepare` has seen."""
     if isinstance(one, Factors):
-        right, left = difference_grams(one, two, kernel)
+        right, left, scale = difference_grams(one, two, kernel)
     else:
-        right = matmul(one - two, (one - two).conj().T)
+        difference, scale = unit_entries(one - two)
+        right = matmul(difference, difference.conj().T)
         left = jnp.eye(len(right), dtype=right.dtype)
-    return safe_sqrt(_largest_eigenvalue(right, left))
+    return scale * safe_sqrt(_largest_eigenvalue(right, left))
 
 
 def _largest_eigenvalue(s, t):

@@ -83,6 +83,44 @@ def test_fits_equal_a_loop_over_pairs(matrix, distance, order):
             np.testing.assert_allclose(got[[i, j], [j, i]], value, rtol=1e-12)
 
 
+SCALES = np.float32([1e-30, 1e-20, 1.0, 1e20, 1e36])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "dtype", [pytest.param("float32", marks=pytest.mark.slow), "complex64"]
+)
+def test_single_precision_serves_matrices_of_every_size(matrix, distance, order, dtype):
+    a = np.random.default_rng(0).normal(size=(4, 3, 3)).astype("float32")
+    a = (a[:2] + 1j * a[2:]).astype(dtype) if dtype == "complex64" else a[:2]
+    want = np.linalg.norm(a[0].astype(complex) - a[1], order)
+    batches = jnp.asarray(SCALES[:, None, None, None] * a)
+    got = jax.vmap(matrix)(batches)[:, 0, 1]
+    np.testing.assert_allclose(got / SCALES, want, rtol=1e-5)
+    value, slope = jax.vmap(jax.value_and_grad(distance))(batches[:, 0], batches[:, 1])
+    np.testing.assert_allclose(value / SCALES, want, rtol=1e-5)
+    # Homogeneous of degree 1: the derivative has no size.
+    same = np.broadcast_to(slope[2], slope.shape)
+    np.testing.assert_allclose(slope, same, atol=1e-5)
+    np.testing.assert_allclose(jnp.sum(slope[2] * (a[0] - a[1])).real, want, rtol=1e-5)
+
+
+@BOTH
+def test_single_precision_serves_factors_of_every_size(matrix, distance, order):
+    fits = jax.tree.map(lambda z: z.astype("float32"), linear_fits(0, 2))
+    want = norms(*2 * [fits.V @ np.swapaxes(fits.W, 1, 2)], order)[0, 1]
+    slope_of = jax.jit(
+        lambda one, two: jax.grad(lambda v: distance(one._replace(V=v), two))(one.V)
+    )
+    slope = slope_of(pick(fits, 0), pick(fits, 1))
+    for s, t in ((1e-30, 1.0), (1e30, 1.0), (1e-36, 1e30), (1e10, 1e10), (1e20, 1e16)):
+        scaled = fits._replace(V=np.float32(s) * fits.V, W=np.float32(t) * fits.W)
+        got = matrix(scaled)[0, 1]
+        np.testing.assert_allclose(got / np.float32(s) / t, want, rtol=1e-4)
+        got = slope_of(pick(scaled, 0), pick(scaled, 1))
+        np.testing.assert_allclose(got / np.float32(t), slope, rtol=1e-3, atol=1e-5)
+
+
 def test_self_products_are_computed_once_a_system():
     """A pair costs its two kernel matrices, of the six that two systems have."""
     calls = []
