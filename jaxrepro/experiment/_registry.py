@@ -269,5 +269,7 @@ def load_or_explain(package: str, name: str) -> Experiment:
     def run(config, out):
         raise reason
 
-    title = f"The file cannot be imported ({type(reason).__name__})"
+    words = " ".join(str(reason).split())
+    said = f"{type(reason).__name__}: {words}" if words else type(reason).__name__
+    title = f"The file cannot be imported ({said})"
     return Experiment(name, run, NoConfig, title=title)

@@ -24,8 +24,24 @@ def test_list(package, source, capsys):
         "    Squares",
         "    1 s; germain2026spectral",
         "b/broken",
-        "    The file cannot be imported (ModuleNotFoundError)",
+        "    The file cannot be imported (ModuleNotFoundError: No module named "
+        "'no_such_module')",
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise ValueError('one\\n  two')", "ValueError: one two"),
+        ("assert False", "AssertionError"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("x = (", "SyntaxError: '(' was never closed (broken.py, line 1)"),
+    ],
+)
+def test_list_says_in_one_line_why_a_file_fails(package, capsys, code, said):
+    assert main(package(a__broken=code), ["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["a/broken", f"    The file cannot be imported ({said})"]
 
 
 def test_run_prints_the_table_and_the_page(package, source, capsys, tmp_path):
