@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ._program import Program
+from ._program import Program, is_memory
 
 _SHARE = 0.8
 # On CPU wider batches gain little and lose more when a run is stopped.
@@ -17,6 +17,8 @@ def automatic_batch(
 ) -> int:
     """The most trials a device that fit its memory, evened out over the launches.
 
+    A compilation that fails for want of memory counts as not fitting.
+
     Parameters
     ----------
     program : callable
@@ -24,19 +26,35 @@ def automatic_batch(
     devices : tuple of devices
         Where to run.
     n_trials : int
-        Trials of a static group.
+        Trials of a static group that a worker runs.
     """
     each = math.ceil(n_trials / len(devices))
-    largest = min(each, _CPU_LIMIT) if devices[0].platform == "cpu" else each
+
+    def even(largest):
+        """A batch of at most ``largest``, so that the last launch is not padding."""
+        return math.ceil(n_trials / (len(devices) * math.ceil(each / largest)))
+
+    batch = even(min(each, _CPU_LIMIT) if devices[0].platform == "cpu" else each)
     limit = _memory_limit(devices)
-    while limit is not None and largest > 1:
-        needed = program(largest).memory()
-        if needed <= _SHARE * limit:
+    while limit is not None and batch > 1:
+        needed = _needed(program, batch)
+        if needed is not None and needed <= _SHARE * limit:
             break
         # Memory is a + b B with a >= 0; as if a were 0, it falls below the limit at
         # the latest after a few turns.
-        largest = max(1, min(largest - 1, int(largest * _SHARE * limit / needed)))
-    return math.ceil(n_trials / (len(devices) * math.ceil(each / largest)))
+        share = 0.5 if needed is None else _SHARE * limit / needed
+        batch = even(max(1, min(batch - 1, int(batch * share))))
+    return batch
+
+
+def _needed(program, batch):
+    """Bytes on a device, or None if the compiler itself gives up."""
+    try:
+        return program(batch).memory()
+    except Exception as error:
+        if is_memory(error):
+            return None
+        raise
 
 
 def _memory_limit(devices):

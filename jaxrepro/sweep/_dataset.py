@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class Table:
     """Results of all trials in host memory, filled launch by launch.
 
+    Its ``outputs`` are what the specification lists, its ``values`` and ``status``
+    hold a row a trial.
+
     Parameters
     ----------
     spec : mapping
@@ -27,10 +30,10 @@ class Table:
     def __init__(self, spec: Mapping[str, Any], order: np.ndarray | None):
         self._spec, self._order = spec, order
         n = spec["trials"]
-        self._outputs = [
+        self.outputs = [
             Output(x["name"], tuple(x["shape"]), x["dtype"]) for x in spec["outputs"]
         ]
-        self.values = {x.name: blank(x, n) for x in self._outputs}
+        self.values = {x.name: blank(x, n) for x in self.outputs}
         self.status = np.full(n, NOT_RUN, np.int8)
 
     def fill(
@@ -43,8 +46,9 @@ class Table:
             self.values[name][trials] = values
 
     def at(self, positions: np.ndarray, name: str) -> np.ndarray:
-        """An output at execution positions."""
-        return self.values[name][self._trials(positions)]
+        """An output, or ``status``, at execution positions."""
+        values = self.status if name == "status" else self.values[name]
+        return values[self._trials(positions)]
 
     def _trials(self, positions):
         return positions if self._order is None else self._order[positions]
@@ -57,7 +61,7 @@ class Table:
         dims, shape = tuple(spec["dims"]), tuple(spec["shape"])
         labels = spec["labels"]
         variables: dict[str, Any] = {"status": (dims, self.status.reshape(shape))}
-        for output in self._outputs:
+        for output in self.outputs:
             inner = axis_names(output, labels["dims"])
             values = self.values[output.name].reshape(shape + output.shape)
             variables[output.name] = (dims + inner, values)
@@ -141,7 +145,7 @@ def _label_array(values):
 
 
 def attributes(
-    spec: Mapping[str, Any], start: Mapping[str, Any], elapsed: float
+    spec: Mapping[str, Any], start: Mapping[str, Any] | None, elapsed: float
 ) -> dict[str, Any]:
     """What the result says of its origin, in texts and numbers, as netCDF holds them.
 
@@ -149,17 +153,21 @@ def attributes(
     ----------
     spec : mapping
         The specification.
-    start : mapping
-        What :func:`invocation` noted at the first start.
+    start : mapping or None
+        What :func:`invocation` noted at the first start, if that is known.
     elapsed : float
         Seconds from there to the last result.
     """
-    return {
+    attrs = {
         "fn": spec["fn"],
         "base_seed": spec["base_seed"],
         "keys": spec["keys"],
         "exact": int(spec["exact"]),
         "batch_per_device": spec["batch"],
+    }
+    if start is None:
+        return attrs
+    return attrs | {
         "created": start["time"],
         "elapsed_seconds": round(elapsed, 3),
         "versions": json.dumps(start["versions"]),

@@ -124,7 +124,8 @@ def from_unit(distribution: Distribution, unit: np.ndarray) -> np.ndarray:
             value = np.exp(math.log(low) + unit * (math.log(high) - math.log(low)))
             return np.clip(value, low, high)  # rounding must not leave the interval
         case IntUniform(low, high):
-            return np.floor(low + (high - low + 1) * unit).astype(np.int64)
+            value = np.floor(low + (high - low + 1) * unit).astype(np.int64)
+            return np.minimum(value, high)  # here, too
         case Choice(values):
             values = np.asarray(values)
             return values[np.floor(unit * len(values)).astype(np.int64)]

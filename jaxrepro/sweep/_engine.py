@@ -9,8 +9,9 @@ import numpy as np
 from tqdm import tqdm
 
 from ._outputs import Output
-from ._program import OK, Program
+from ._program import Program, is_memory
 from ._schedule import Interval, Worker, launches, missing
+from ._spec import static_label
 from ._trials import Trials
 
 _log = logging.getLogger("jaxrepro.sweep")
@@ -148,30 +149,55 @@ class Engine:
                 try:
                     return self._stream(plan(batch), batch, counted)
                 except _OutOfMemory as error:
-                    cause, group = error.__cause__, error.group
-                if batch == 1:
-                    raise MemoryError(self._memory_text(group)) from cause
+                    if batch == 1:
+                        text = self._memory_text(error.group)
+                        raise MemoryError(text) from error.__cause__
+                # Only here are the exception, and the arrays that its frames hold,
+                # gone.
                 batch = (batch + 1) // 2
                 _log.warning("Out of memory; going on with %d trials a device", batch)
 
     def _stream(self, intervals, batch, sink):
+        """Run launches, one in flight; what is complete is kept whatever happens."""
         flying = None
         for interval in intervals:
-            started = interval, self._start(interval, batch)
+            try:
+                started = interval, self._start(interval, batch)
+            except Exception:  # of tracing or compilation
+                if flying is not None:
+                    self._keep(*flying, sink)
+                raise
             if flying is not None:
-                self._finish(*flying, sink)
+                failure = self._finish(*flying, sink)
+                if failure is not None:
+                    self._keep(*started, sink)
+                    raise failure
             flying = started
-        if flying is not None:
-            self._finish(*flying, sink)
+        if flying is not None and (failure := self._finish(*flying, sink)):
+            raise failure
 
     def _start(self, interval, batch, devices=None):
         """Results that are being computed, or the exception of the start."""
         group, seed, point, params = self._arguments(interval)
-        program = self.program(group, batch, devices)  # its errors are bugs in fn
+        try:
+            program = self.program(group, batch, devices)
+        except Exception as error:
+            if is_memory(error):  # accelerators may know before they run
+                return error
+            raise  # a bug in fn
         try:
             return program.launch(seed, point, params)
         except Exception as error:
             return error
+
+    def _keep(self, interval, flying, sink):
+        """Commit a launch if it is right; another error is being raised already."""
+        try:
+            rows = _fetch(flying, interval[1] - interval[0])
+        except Exception:
+            return
+        status = rows.pop(STATUS)
+        sink.commit(interval[0], rows, status)
 
     def _arguments(self, interval):
         """Static group, seeds, numbers of points and hyper-parameters."""
@@ -181,34 +207,35 @@ class Engine:
         return int(group[0]), seed, group * job.trials.space.n_points + point, params
 
     def _finish(self, interval, flying, sink):
-        """Commit a launch; where it raised, its trials one by one."""
+        """Commit a launch; where it raised, its trials one by one.
+
+        Returns the exception of a trial if that is to stop the sweep.
+        """
         start, stop = interval
         try:
             rows = _fetch(flying, stop - start)
         except Exception as error:
-            if _is_memory(error):
+            if is_memory(error):
                 raise _OutOfMemory(self._arguments(interval)[0]) from error
-            self._one_by_one(interval, sink)
-        else:
-            status = _status(rows.pop(OK))
-            sink.commit(start, rows, status)
+            return self._one_by_one(interval, sink)
+        status = rows.pop(STATUS)
+        sink.commit(start, rows, status)
 
     def _one_by_one(self, interval, sink):
         job, rows, failure = self.job, [], None
         for position in range(*interval):
             single = position, position + 1
             try:
-                row = _fetch(self._start(single, 1, job.devices[:1]), 1)
-                ok = row.pop(OK)
-                rows.append({**row, STATUS: _status(ok)})
+                rows.append(_fetch(self._start(single, 1, job.devices[:1]), 1))
             except Exception as error:
-                if _is_memory(error):
+                if is_memory(error):
                     raise _OutOfMemory(self._arguments(single)[0]) from error
                 record = self._describe(position, error)
                 if self._on_error == "raise":
                     error.add_note(f"in the trial {record}")
                     failure = error
                     break
+                _log.warning("A trial raised: %s", record)
                 sink.note_error(record)
                 blanks = {output.name: blank(output, 1) for output in job.outputs}
                 rows.append(blanks | {STATUS: np.asarray([RAISED], np.int8)})
@@ -218,8 +245,7 @@ class Engine:
             }
             status = joined.pop(STATUS)
             sink.commit(interval[0], joined, status)
-        if failure is not None:
-            raise failure
+        return failure
 
     def _describe(self, position, error):
         """What is known of a trial that raised, for the folder's ``errors.jsonl``."""
@@ -231,7 +257,7 @@ class Engine:
             "seed": int(seed[0]),
             "point": int(point[0]),
             "params": {name: values[0].item() for name, values in params.items()},
-            "options": {name: str(value) for name, value in options.items()},
+            "options": {name: static_label(x) for name, x in options.items()},
             "error": f"{type(error).__name__}: {lines[-1] if lines else ''}",
         }
 
@@ -244,14 +270,12 @@ class Engine:
 
 
 def _fetch(flying, n):
-    """Results of a launch without its padding; raises what the launch raised."""
+    """Outputs and status without the padding; raises what the launch raised."""
     if isinstance(flying, Exception):
         raise flying
-    return {name: np.asarray(x)[:n] for name, x in jax.device_get(flying).items()}
-
-
-def _status(ok):
-    return np.where(ok, DONE, NON_FINITE).astype(np.int8)
+    leaves, ok = jax.device_get(flying)
+    status = np.where(ok[:n], DONE, NON_FINITE).astype(np.int8)
+    return {name: np.asarray(x)[:n] for name, x in leaves.items()} | {STATUS: status}
 
 
 class _OutOfMemory(Exception):
@@ -259,14 +283,6 @@ class _OutOfMemory(Exception):
 
     def __init__(self, group):
         self.group = group
-
-
-def _is_memory(error: Exception) -> bool:
-    text = str(error)
-    return isinstance(error, MemoryError) or (
-        isinstance(error, jax.errors.JaxRuntimeError)
-        and ("RESOURCE_EXHAUSTED" in text or "out of memory" in text.lower())
-    )
 
 
 def blank(output: Output, n: int) -> np.ndarray:

@@ -1,12 +1,13 @@
 """What is in the folder of a sweep: how much is done, and the results."""
 
 import datetime
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..core._files import RecordError
+from ..core._files import RecordError, to_plain
 from ._dataset import Table, attributes
 from ._engine import DONE, NON_FINITE, RAISED
 from ._schedule import missing
@@ -77,7 +78,8 @@ def status(out: str | Path) -> SweepStatus:
     spec = store.read_spec()
     values = np.zeros(spec["trials"], np.int8)
     for part in store.parts():
-        values[part.start : part.stop] = store.read_part(part, [])["status"]
+        rows = store.read_part(part, [], spec["trials"])
+        values[part.start : part.stop] = rows["status"]
     ok, non_finite, raised = (
         int(np.sum(values == kind)) for kind in (DONE, NON_FINITE, RAISED)
     )
@@ -125,9 +127,13 @@ def load(out: str | Path, *, partial: bool = False) -> "xarray.Dataset":
     return load_folder(Store(Path(out)), partial=partial)
 
 
-def load_folder(store: Store, *, partial: bool) -> "xarray.Dataset":
-    """As :func:`load`, of an opened folder."""
+def load_folder(
+    store: Store, *, partial: bool, labels: Mapping[str, Any] | None = None
+) -> "xarray.Dataset":
+    """As :func:`load`, of an opened folder; with other ``labels`` than it holds."""
     spec = store.read_spec()
+    if labels is not None:
+        spec["labels"] = to_plain(labels)
     parts = store.parts()
     gaps = missing([(part.start, part.stop) for part in parts], spec["trials"])
     if gaps and not partial:
@@ -136,24 +142,24 @@ def load_folder(store: Store, *, partial: bool) -> "xarray.Dataset":
             f"out: {lacking} of {spec['trials']} trials are missing in {store.folder}; "
             "run the sweep again to go on, or use load(out, partial=True)"
         )
-    if spec["order_sha256"] is not None and store.read_order() is None:
-        raise RecordError(
-            f"{store.folder / 'order.npy'}: expected it; got no such file"
-        )
-    table = Table(spec, store.read_order())
-    names = [output["name"] for output in spec["outputs"]]
+    table = Table(spec, store.read_order(spec))
     filled = np.zeros(spec["trials"], bool)
     for part in parts:
-        arrays = store.read_part(part, names)
-        status = arrays.pop("status")
+        arrays = store.read_part(part, table.outputs, spec["trials"])
         if filled[part.start : part.stop].any():
             _check_equal(table, part, arrays, filled)
-        table.fill(part.start, arrays, status)
+        table.fill(part.start, arrays, arrays.pop("status"))
         filled[part.start : part.stop] = True
-    start = store.notes("invocations")[0]
-    created = datetime.datetime.fromisoformat(start["time"]).timestamp()
+    return table.dataset(_attributes(store, spec, parts))
+
+
+def _attributes(store, spec, parts):
+    starts = store.notes("invocations")
+    if not starts:  # killed at once, or removed
+        return attributes(spec, None, 0.0)
+    created = datetime.datetime.fromisoformat(starts[0]["time"]).timestamp()
     last = max((part.path.stat().st_mtime for part in parts), default=created)
-    return table.dataset(attributes(spec, start, max(0.0, last - created)))
+    return attributes(spec, starts[0], max(0.0, last - created))
 
 
 def _check_equal(table: Table, part: Part, arrays, filled):

@@ -49,11 +49,12 @@ def _part(key) -> str:
 
 
 def storable(leaf: jax.Array) -> jax.Array:
-    """An array of a dtype that NumPy's files know, unlike bfloat16 and float8."""
+    """An array of a dtype that NumPy's files know, unlike bfloat16, float8 and int4."""
     leaf = jnp.asarray(leaf)
-    narrow = jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype.itemsize <= 2
-    foreign = narrow and leaf.dtype != jnp.float16
-    return leaf.astype(jnp.float32) if foreign else leaf
+    if leaf.dtype.isbuiltin == 1:
+        return leaf
+    real = jnp.issubdtype(leaf.dtype, jnp.floating)
+    return leaf.astype(jnp.float32 if real else jnp.int32)
 
 
 def all_finite(leaves: Mapping[str, jax.Array]) -> jax.Array:

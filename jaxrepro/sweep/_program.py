@@ -12,8 +12,6 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from ._outputs import all_finite, flatten, storable
 from ._trials import Trials, trial_key
 
-OK = "_ok"
-
 
 def trial_function(fn: Callable, trials: Trials, options: Mapping[str, Any]):
     """``fn`` of a static group, as a function of seed, point and hyper-parameters.
@@ -26,13 +24,21 @@ def trial_function(fn: Callable, trials: Trials, options: Mapping[str, Any]):
         key = trial_key(trials.base_seed, seed, point, keys=keys)
         leaves = flatten(fn(key, params, **options))
         for name, leaf in leaves.items():
-            if jnp.issubdtype(jnp.asarray(leaf).dtype, jax.dtypes.prng_key):
-                raise TypeError(
-                    f"fn: expected arrays of numbers; got a key in {name!r}"
-                )
+            _check_numbers(name, leaf)
         return {name: storable(leaf) for name, leaf in leaves.items()}
 
     return one
+
+
+def _check_numbers(name, leaf):
+    try:
+        dtype = jnp.result_type(leaf)
+    except TypeError:
+        dtype, kind = None, type(leaf).__name__
+    else:
+        kind = "a key"
+    if dtype is None or jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        raise TypeError(f"fn: expected arrays of numbers; got {kind} in {name!r}")
 
 
 class Program:
@@ -89,7 +95,11 @@ class Program:
         )
 
     def launch(self, seed: np.ndarray, point: np.ndarray, params: Mapping[str, Any]):
-        """Start up to ``size`` trials; the result is not waited for."""
+        """Start up to ``size`` trials; the result is not waited for.
+
+        It is the outputs by name, and whether they are finite, with a row a trial and
+        rows of padding at the end.
+        """
         padding = self.size - len(seed)
         arguments = jax.tree.map(
             lambda x: np.pad(x, (0, padding), mode="edge"),
@@ -99,11 +109,11 @@ class Program:
 
 
 def _checked(one):
-    """The trial with one more output: whether all the others are finite."""
+    """The trial, and whether all its outputs are finite."""
 
     def checked(arguments):
         leaves = one(*arguments)
-        return {**leaves, OK: all_finite(leaves)}
+        return leaves, all_finite(leaves)
 
     return checked
 
@@ -119,3 +129,12 @@ def _mapped(one, *arguments):
         return jax.lax.optimization_barrier(one(jax.lax.optimization_barrier(x)))
 
     return jax.lax.map(isolated, arguments)
+
+
+def is_memory(error: Exception) -> bool:
+    """Whether a launch or a compilation failed for want of memory."""
+    text = str(error)
+    return isinstance(error, MemoryError) or (
+        isinstance(error, jax.errors.JaxRuntimeError)
+        and ("RESOURCE_EXHAUSTED" in text or "out of memory" in text.lower())
+    )

@@ -59,18 +59,18 @@ def run_in_folder(
     progress: bool | None,
 ) -> None:
     """Run a worker's trials that the folder lacks, and write them there."""
-    if resume is False and store.spec_path.exists():
+    new = not store.spec_path.exists()
+    if new:  # another worker may be faster
+        new = store.write_spec(specification(_batch(engine, batch, worker.count)))
+    if resume is False and not new:
         raise FileExistsError(
             f"out: {store.folder} holds a sweep; choose another folder, or resume=True"
         )
-    if not store.spec_path.exists():
-        store.write_spec(specification(_batch(engine, batch, worker.count)))
     spec = store.read_spec()
     size = spec["batch"] if batch == "auto" else int(batch)
     _check_resume(specification(size), spec, store, strict=resume == "strict")
-    order = engine.job.order
-    if order is not None and store.read_order() is None:
-        store.write_order(order)
+    if engine.job.order is not None:
+        store.write_order(engine.job.order)
     store.note("invocations", invocation(fn, engine, worker))
     store.sweep_up()
     engine.run(

@@ -50,8 +50,9 @@ def launches(
 ) -> Iterator[Interval]:
     """Cut positions into launches of at most ``size`` trials of one group.
 
-    Cuts are at absolute positions, so that a resumed sweep launches what the first
-    one would have. With several workers no launch leaves its block.
+    Cuts are at fixed positions, counted from the start of a group, so that a resumed
+    sweep launches what the first one would have. With several workers no launch
+    leaves its block.
 
     Parameters
     ----------
@@ -69,13 +70,14 @@ def launches(
     for start, stop in todo:
         at = start
         while at < stop:
-            block = at // block_size
-            origin = 0 if worker.count == 1 else block * block_size
-            ends = [stop, _next(at, size, origin), _next(at, group_size)]
+            block, group = at // block_size, at // group_size
+            origin = group * group_size
+            ends = [stop, _next(at, group_size)]
             if worker.count > 1:
+                origin = max(origin, block * block_size)
                 ends.append(_next(at, block_size))
-            end = min(ends)
-            if block % worker.count == worker.index or worker.count == 1:
+            end = min(*ends, _next(at, size, origin))
+            if block % worker.count == worker.index:
                 yield at, end
             at = end
 

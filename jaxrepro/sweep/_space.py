@@ -64,8 +64,9 @@ class Space:
         self.axes = tuple(axes)
         self.options = dict(options or {})
         names = [name for axis in self.axes for name in axis.columns] + [*self.options]
+        numbered = [dim for dim, axis in zip(self.dims, self.axes) if axis.dim is None]
         for name in names:
-            _check_name(name, names)
+            _check_name(name, names, numbered)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -120,12 +121,13 @@ class Space:
         return f"Space({', '.join(sizes)}; {self.n_points * len(self.groups)} points)"
 
 
-def _check_name(name: str, names: Sequence[str]) -> None:
+def _check_name(name: str, names: Sequence[str], numbered: Sequence[str]) -> None:
     if names.count(name) > 1:
         raise ValueError(f"{name}: expected names used once; got it twice")
-    if name in _RESERVED:
+    reserved = dict.fromkeys([*_RESERVED, *numbered])
+    if name in reserved:
         raise ValueError(
-            f"{name}: expected another name; {', '.join(_RESERVED)} have a meaning "
+            f"{name}: expected another name; {', '.join(reserved)} have a meaning "
             "in the result"
         )
 
@@ -153,26 +155,29 @@ def column(name: str, values, dtype=None) -> np.ndarray:
     if not np.isfinite(array).all():
         bad = array[~np.isfinite(array)][0]
         raise ValueError(f"{name}: expected finite numbers; got {bad}")
-    if dtype is not None:
-        return array.astype(dtype)
     wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
-    return array.astype(wide[array.dtype.kind])
+    return _cast(name, array, wide[array.dtype.kind] if dtype is None else dtype)
 
 
 def _kind(values):
-    odd = [v for v in values if not isinstance(v, int | float | np.number)]
-    return f"{odd[0]!r}" if len(odd) else "a ragged list"
+    odd = values if hasattr(values, "__iter__") else [values]
+    odd = [v for v in odd if not isinstance(v, int | float | np.number)]
+    return f"{odd[0]!r}" if len(odd) else "a number of no dtype"
 
 
 def device_columns(space: Space) -> dict[str, np.ndarray]:
     """Hyper-parameters at every point, in the default dtypes of JAX."""
-    return {name: _cast(name, values) for name, values in space.columns.items()}
+    return {
+        name: _cast(name, values, jax.dtypes.canonicalize_dtype(values.dtype))
+        for name, values in space.columns.items()
+    }
 
 
-def _cast(name, values):
-    cast = values.astype(jax.dtypes.canonicalize_dtype(values.dtype))
+def _cast(name, values, dtype):
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = values.astype(dtype)
     exact = np.array_equal(cast, values)
-    if not (exact if cast.dtype.kind in "iu" else np.isfinite(cast).all()):
+    if not (exact if cast.dtype.kind in "biu" else np.isfinite(cast).all()):
         raise ValueError(
             f"{name}: expected numbers that {cast.dtype} holds; got {values.min()} to "
             f"{values.max()}; enable 64-bit numbers in JAX, or choose others"

@@ -72,14 +72,14 @@ def sweep_spec(
             name: [static_label(x) for x in values]
             for name, values in space.options.items()
         },
-        "columns_sha256": {name: _hash(x) for name, x in columns.items()},
+        "columns_sha256": {name: array_hash(x) for name, x in columns.items()},
         "seeds": trials.seeds,
         "base_seed": trials.base_seed,
         "keys": "common" if trials.common else "independent",
         "exact": exact,
         "x64": bool(jax.config.jax_enable_x64),  # pyright: ignore
         "outputs": [output._asdict() for output in outputs],
-        "order_sha256": None if order is None else _hash(order),
+        "order_sha256": None if order is None else array_hash(order),
         "batch": batch,
         "block_size": block_size,
         "labels": labels,
@@ -130,10 +130,27 @@ def static_label(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, functools.partial):
-        given = [*map(repr, value.args)]
-        given += [f"{name}={item!r}" for name, item in value.keywords.items()]
+        args, keywords = jax.tree.map(_ArrayLabel.of, (value.args, value.keywords))
+        given = [*map(repr, args)]
+        given += [f"{name}={item!r}" for name, item in keywords.items()]
         return _without_address(f"{function_name(value)}({', '.join(given)})")
     return function_name(value) if callable(value) else _without_address(repr(value))
+
+
+class _ArrayLabel(str):
+    """What stands for an array, whose own text leaves out most numbers."""
+
+    def __repr__(self):
+        return str(self)
+
+    @classmethod
+    def of(cls, leaf):
+        if not isinstance(leaf, np.ndarray | jax.Array):
+            return leaf
+        if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+        array = np.asarray(leaf)
+        return cls(f"{array.dtype}{list(array.shape)}:{array_hash(array)[:12]}")
 
 
 def _without_address(text):
@@ -153,7 +170,8 @@ def _column(values):
     return {"dtype": str(values.dtype), "values": values}
 
 
-def _hash(array):
+def array_hash(array: np.ndarray) -> str:
+    """Digest of dtype, shape and content."""
     array = np.ascontiguousarray(array)
     kind = f"{array.dtype} {array.shape}"
     return hashlib.sha256(kind.encode() + array.tobytes()).hexdigest()

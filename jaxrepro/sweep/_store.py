@@ -9,12 +9,13 @@
 The presence of a part is the only mark that its trials are done.
 """
 
+import contextlib
 import io
 import json
 import os
 import re
 import socket
-import zipfile
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core._files import RecordError, read_json, to_json, write_bytes, write_npz
+from ._outputs import Output
+from ._spec import FORMAT, array_hash
 
 _NAME = re.compile(r"part-(\d{9,})-(\d{9,})\.npz")
+_TEMPORARY = re.compile(r"\.tmp-(\d+)-")
+_IMPORTED = time.time()
 STATUS = "status"
 
 
@@ -47,9 +52,9 @@ class Store(NamedTuple):
 
     def write_spec(self, spec: Mapping[str, Any]) -> bool:
         """Write ``spec.json`` unless it exists; whether this call made it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         text = (to_json(spec, indent=1) + "\n").encode()
-        return write_bytes(self.spec_path, text, exclusive=True)
+        with self._writing():
+            return write_bytes(self.spec_path, text, exclusive=True)
 
     def read_spec(self) -> dict[str, Any]:
         """The specification, or a clear error."""
@@ -57,18 +62,42 @@ class Store(NamedTuple):
             raise FileNotFoundError(
                 f"out: expected a sweep's folder; got {self.folder}"
             )
-        return read_json(self.spec_path, ["format", "trials", "outputs"])
+        spec = read_json(self.spec_path, ["format"])
+        if spec["format"] != FORMAT:
+            raise RecordError(
+                f"{self.spec_path}: expected format {FORMAT}; got {spec['format']}, "
+                "of another version of jaxrepro"
+            )
+        return read_json(self.spec_path, ["trials", "outputs", "order_sha256"])
+
+    @property
+    def order_path(self) -> Path:
+        """The file of the execution order."""
+        return self.folder / "order.npy"
 
     def write_order(self, order: np.ndarray) -> None:
-        """Write the execution order: the trial number at each position."""
+        """Write the execution order, the trial number at each position, once."""
         buffer = io.BytesIO()
         np.save(buffer, order)
-        write_bytes(self.folder / "order.npy", buffer.getvalue())
+        with self._writing():
+            write_bytes(self.order_path, buffer.getvalue(), exclusive=True)
 
-    def read_order(self) -> np.ndarray | None:
+    def read_order(self, spec: Mapping[str, Any]) -> np.ndarray | None:
         """The execution order, or None for that of the trial numbers."""
-        path = self.folder / "order.npy"
-        return np.load(path) if path.exists() else None
+        if spec["order_sha256"] is None:
+            return None
+        try:
+            order = np.load(self.order_path)
+            right = array_hash(order) == spec["order_sha256"]
+        except (OSError, ValueError, EOFError):
+            right = False
+        if not right:
+            raise RecordError(
+                f"{self.order_path}: expected the order of execution; got no file, or "
+                "a damaged one. Remove it if it is there, and run the sweep again "
+                f"with the same cost= to write it anew:\n    rm -f {self.order_path}"
+            )
+        return order
 
     def parts(self) -> list[Part]:
         """All parts that are there, by position."""
@@ -77,28 +106,52 @@ class Store(NamedTuple):
         matches = [m for m in map(_NAME.fullmatch, names) if m]
         return sorted(Part(int(m[1]), int(m[2]), folder / m[0]) for m in matches)
 
+    @contextlib.contextmanager
+    def _writing(self):
+        """Say what an error of the file system means."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"out: expected a folder that can be written; got {error.strerror}. "
+                "What was committed is intact; mend this, and run the sweep again to "
+                "go on",
+                str(self.folder),
+            ) from error
+
     def write_part(
         self, start: int, results: Mapping[str, np.ndarray], status: np.ndarray
     ) -> None:
         """Commit the results of the positions from ``start`` on."""
         name = f"part-{start:09d}-{start + len(status):09d}.npz"
         arrays = {f"value/{key}": x for key, x in results.items()} | {STATUS: status}
-        write_npz(self.folder / "parts" / name, arrays)
+        with self._writing():
+            write_npz(self.folder / "parts" / name, arrays)
 
-    def read_part(self, part: Part, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """Outputs of these names, and ``status``, of a part."""
-        keys = {f"value/{name}": name for name in names} | {STATUS: STATUS}
-        arrays = _read(part.path, keys)
+    def read_part(
+        self, part: Part, outputs: Iterable[Output], n_trials: int
+    ) -> dict[str, np.ndarray]:
+        """These outputs, and ``status``, of a part of ``n_trials`` trials."""
+        wanted = {f"value/{x.name}": x for x in outputs}
+        wanted[STATUS] = Output(STATUS, (), "int8")
+        arrays = _read(part.path, wanted)
         size = part.stop - part.start
-        if any(len(x) != size for x in arrays.values()):
-            raise _damaged(part.path, f"its arrays do not have {size} rows")
-        return {keys[key]: x for key, x in arrays.items()}
+        if size < 1 or part.stop > n_trials:
+            raise _damaged(part.path, f"the sweep has positions 0 to {n_trials}")
+        for key, output in wanted.items():
+            shape, dtype = (size, *output.shape), output.dtype
+            if arrays[key].shape != shape or arrays[key].dtype != dtype:
+                raise _damaged(part.path, f"{key} is not {dtype} of shape {shape}")
+        return {output.name: arrays[key] for key, output in wanted.items()}
 
     def note(self, name: str, record: Mapping[str, Any]) -> None:
         """Append a line to ``invocations.jsonl`` or ``errors.jsonl``."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / f"{name}.jsonl", "ab") as file:
-            file.write((to_json(record) + "\n").encode())  # one write: no mixed lines
+        line = (to_json(record) + "\n").encode()
+        with self._writing(), open(self.folder / f"{name}.jsonl", "ab+") as file:
+            if file.tell() and file.seek(-1, os.SEEK_END) and file.read() != b"\n":
+                line = b"\n" + line  # the line before was cut short
+            file.write(line)  # in one piece, so that lines of two workers do not mix
 
     def notes(self, name: str) -> list[dict[str, Any]]:
         """The lines noted; a last line that was cut short is left out."""
@@ -108,13 +161,14 @@ class Store(NamedTuple):
 
     def sweep_up(self) -> None:
         """Remove unfinished files of processes of this host that are gone."""
-        folder, here = self.folder / "parts", socket.gethostname()
+        here = socket.gethostname()
         starts = self.notes("invocations")
         ours = {x.get("pid") for x in starts if x.get("host") == here}
         others = {x.get("pid") for x in starts if x.get("host") != here}
-        for path in folder.glob(".tmp-*") if folder.is_dir() else ():
-            pid = int(path.name.split("-")[1])
-            if pid in ours - others and not (pid != os.getpid() and _is_alive(pid)):
+        for path in [*self.folder.glob(".tmp-*"), *self.folder.glob("parts/.tmp-*")]:
+            match = _TEMPORARY.match(path.name)
+            pid = int(match[1]) if match else -1
+            if pid in ours - others and not _is_writing(pid, path):
                 path.unlink(missing_ok=True)
 
 
@@ -125,7 +179,10 @@ def _parsed(line: str) -> dict[str, Any] | None:
         return None
 
 
-def _is_alive(pid: int) -> bool:
+def _is_writing(pid: int, path: Path) -> bool:
+    """Whether a process may still be at work on its temporary file."""
+    if pid == os.getpid():  # a thread of ours, or a process before us of this number
+        return path.exists() and path.stat().st_mtime >= _IMPORTED
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -137,11 +194,11 @@ def _is_alive(pid: int) -> bool:
 
 def _read(path: Path, keys: Iterable[str]) -> dict[str, np.ndarray]:
     try:
-        with np.load(path) as archive:
+        with np.load(path, allow_pickle=False) as archive:
             return {key: archive[key] for key in keys}
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError) as error:
-        if isinstance(error, FileNotFoundError | PermissionError):
-            raise
+    except (FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # damage shows in many ways
         raise _damaged(path, str(error)) from error
 
 

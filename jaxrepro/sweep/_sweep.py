@@ -55,7 +55,7 @@ def sweep(
     ----------
     fn : callable
         ``fn(key, params, **options)`` returns a tree of arrays (a dict, a
-        NamedTuple, a dataclass known to JAX, nested or not), of the same shapes in
+        NamedTuple, a dataclass, nested or not), of the same shapes in
         all trials. ``params`` is a dict of traced scalars, ``options`` are the
         static ones. It is traced, so it must be pure.
     space : Space
@@ -86,7 +86,8 @@ def sweep(
         a sweep.
     worker : tuple of int, optional
         ``(i, n)``: run the i-th of n shares, into the same ``out`` as the others.
-        By default what :func:`worker_from_env` says if there is a folder.
+        By default what :func:`worker_from_env` says if there is a folder. n may
+        change from start to start, not among workers at one time.
     on_error : {"record", "raise"}, default "record"
         Whether a trial that raises while it runs is noted and passed over, or
         stops the sweep after what is complete has been kept. Errors of tracing and
@@ -99,7 +100,8 @@ def sweep(
     coords : mapping, optional
         Labels of those axes, such as ``{"step": [0, 10, 20]}``.
     attrs : mapping, optional
-        Attributes of the result: texts and numbers.
+        Attributes of the result: texts and numbers. ``dims``, ``coords`` and ``attrs``
+        may differ from call to call; :func:`load` uses those of the first.
     progress : bool, optional
         Whether to show a bar; by default on a terminal.
 
@@ -178,4 +180,4 @@ def sweep(
     run_in_folder(
         fn, engine, specification, batch_per_device, store, share, resume, progress
     )
-    return load_folder(store, partial=share.count > 1)
+    return load_folder(store, partial=share.count > 1, labels=labels)

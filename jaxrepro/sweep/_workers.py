@@ -14,7 +14,7 @@ def worker_from_env() -> tuple[int, int]:
 
     1. ``JAXREPRO_WORKER``, written ``i/n``;
     2. the index in a SLURM array, from ``SLURM_ARRAY_TASK_ID``, ``..._COUNT`` and
-       ``..._MIN``;
+       perhaps ``..._MIN`` and ``..._STEP``;
     3. the process of a SLURM step, from ``SLURM_PROCID`` and ``SLURM_NTASKS``;
     4. the rank of an Open MPI process, from ``OMPI_COMM_WORLD_RANK`` and ``..._SIZE``;
     5. the process of an initialised ``jax.distributed``;
@@ -40,12 +40,11 @@ def worker_from_env() -> tuple[int, int]:
     if "JAXREPRO_WORKER" in known:
         return _pair("JAXREPRO_WORKER", *known["JAXREPRO_WORKER"].partition("/")[::2])
     if "SLURM_ARRAY_TASK_ID" in known and "SLURM_ARRAY_TASK_COUNT" in known:
-        count, first = (
-            known["SLURM_ARRAY_TASK_COUNT"],
-            known.get("SLURM_ARRAY_TASK_MIN"),
+        array = "SLURM_ARRAY_TASK_"
+        first, step = known.get(f"{array}MIN", "0"), known.get(f"{array}STEP", "1")
+        return _pair(
+            f"{array}ID", known[f"{array}ID"], known[f"{array}COUNT"], first, step
         )
-        task = known["SLURM_ARRAY_TASK_ID"]
-        return _pair("SLURM_ARRAY_TASK_ID", task, count, first or "0")
     for index, count in (
         ("SLURM_PROCID", "SLURM_NTASKS"),
         ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -57,10 +56,13 @@ def worker_from_env() -> tuple[int, int]:
     return 0, 1
 
 
-def _pair(name: str, index: str, count: str, first: str = "0") -> tuple[int, int]:
+def _pair(
+    name: str, index: str, count: str, first: str = "0", step: str = "1"
+) -> tuple[int, int]:
     try:
-        return check_worker((int(index) - int(first), int(count)))
-    except ValueError as error:
+        place, rest = divmod(int(index) - int(first), int(step))
+        return check_worker((-1 if rest else place, int(count)))
+    except (ValueError, ZeroDivisionError) as error:
         raise ValueError(
             f"{name}: expected index and number of workers, as in 0/4; got "
             f"{index!r} of {count!r}"
