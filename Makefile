@@ -18,7 +18,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile | expand -t 14
 
 demo: ## run every experiment in quick form on real data and write a report page
-	@.ci/venv plots data
+	@.ci/venv plots data sweep
 	$(BIN)/python -m experiments run all --quick $(ARGS)
 
 test: ## run the test suite

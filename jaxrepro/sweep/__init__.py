@@ -15,6 +15,7 @@ from ._distributions import (
     LogUniform as LogUniform,
     Uniform as Uniform,
 )
+from ._export import export as export
 from ._load import SweepStatus as SweepStatus, load as load, status as status
 from ._space import Space as Space
 from ._spaces import (
@@ -44,6 +45,7 @@ __all__ = [
     "SweepStatus",
     "Uniform",
     "Zip",
+    "export",
     "load",
     "status",
     "sweep",

@@ -2,7 +2,7 @@
 
 CASES = []
 EXEMPT = dict.fromkeys(
-    ["load", "status", "sweep", "worker_from_env"],
+    ["export", "load", "status", "sweep", "worker_from_env"],
     "works on the host: launches, files, environment",
 )
 EXEMPT["trial_key"] = "returns a key; equals stored ones in tests/sweep/test_trials.py"
