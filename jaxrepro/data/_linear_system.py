@@ -9,6 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Key, Real, UInt32
 from ..core import (
     check_integer,
     check_interval,
+    check_key,
     check_nonempty,
     check_shape,
     promote_floating,
@@ -55,7 +56,10 @@ def make_linear_system(
     ------
     ValueError
         If ``matrix`` is not square, ``initial`` does not fit, ``n_steps < 1``,
-        ``n_burn < 0``, or a concrete ``noise`` is negative, infinite or NaN.
+        ``n_burn < 0``, a concrete ``noise`` is negative, infinite or NaN, or there are
+        several keys.
+    TypeError
+        If ``key`` is no random key, or ``n_steps`` or ``n_burn`` no integer.
 
     Notes
     -----
@@ -72,6 +76,7 @@ def make_linear_system(
     >>> x.tolist()
     [[1.0, 0.0], [0.0, 0.5], [-0.25, 0.0]]
     """
+    check_key("key", key)
     check_shape("matrix", matrix, ("d", "d"))
     check_shape("matrix", matrix, (jnp.shape(matrix)[0],) * 2)
     check_nonempty("matrix", matrix)

@@ -7,6 +7,7 @@ from jaxtyping import Array, ArrayLike, Float, Key, Real, UInt32
 from ..core import (
     check_integer,
     check_interval,
+    check_key,
     check_nonempty,
     check_shape,
     promote_floating,
@@ -63,7 +64,9 @@ def make_oscillator(
     ValueError
         If the arrays have different or zero lengths, ``n_steps < 1``, or, where
         they are concrete, ``dt`` is not positive and finite or ``noise`` not
-        finite and at least 0.
+        finite and at least 0; if there are several keys.
+    TypeError
+        If ``key`` is no random key, or ``n_steps`` no integer.
 
     Notes
     -----
@@ -79,6 +82,7 @@ def make_oscillator(
     >>> x.shape, round(float(x[100]), 4)
     ((200,), 0.9512)
     """
+    check_key("key", key)
     optional = {"amplitudes": amplitudes, "phases": phases}
     given = {k: v for k, v in optional.items() if v is not None}
     check_shape("frequencies", frequencies, ("r",))

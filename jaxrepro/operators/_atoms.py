@@ -13,6 +13,7 @@ from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_precision,
     check_shape,
     eig_biorthogonal,
     matmul,
@@ -103,7 +104,7 @@ def spectral_atoms(
         ``dt``, ``mag_floor`` or ``gap_tol`` is a concrete number out of range,
         ``select`` is unknown, or a ``KernelOperatorFit`` comes without its kernel.
     TypeError
-        If ``rank`` is not an integer.
+        If ``rank`` is not an integer, or ``operator`` is in half precision.
 
     Notes
     -----
@@ -163,6 +164,7 @@ def spectral_atoms(
         check_shape("operator", matrix, ("d", "d"))
         check_shape("operator", matrix, (len(matrix), len(matrix)))
     check_nonempty("operator", matrix)
+    check_precision("operator", matrix)
     rank = len(matrix) if rank is None else rank
     rank = check_integer("rank", rank, maximum=len(matrix))
 

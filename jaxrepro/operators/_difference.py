@@ -76,6 +76,8 @@ def check_operators(
 ) -> tuple[Any, Any]:
     """Return two operators, or two batches of them, that can be compared, or raise."""
     operators = operator1, operator2
+    if kernel is not None:
+        check_kernel(kernel)
     lead = ("N",) if batched else ()
     if not any(isinstance(operator, FACTORED) for operator in operators):
         first, second = promote_floating(*operators)

@@ -15,7 +15,7 @@ from ._difference import Factors, Operator, check_operators, prepare
 from ._fit import KernelOperatorFit
 from ._hilbert_schmidt import prepared_hs_distance
 from ._measure import KernelAtoms
-from ._operator_norm import prepared_norm_distance
+from ._operator_norm import check_precisions, prepared_norm_distance
 
 
 def hs_pairwise(
@@ -127,7 +127,7 @@ def operator_norm_pairwise(
     Raises
     ------
     ValueError, TypeError
-        As :func:`hs_pairwise`.
+        As :func:`hs_pairwise`, and if a batch is in half precision.
 
     Notes
     -----
@@ -143,6 +143,7 @@ def operator_norm_pairwise(
     >>> operator_norm_pairwise(systems).tolist()
     [[0.0, 2.0], [2.0, 0.0]]
     """
+    check_precisions(batch1=batch1, batch2=batch2)
     return _checked_pairwise(
         prepared_norm_distance, batch1, batch2, dt, dt2, kernel, block, mesh
     )

@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, ArrayLike, Float, Key, Real
+from jaxtyping import Array, ArrayLike, Float, Key, Real, UInt32
 
 from ..core import (
     check_choice,
     check_integer,
     check_interval,
+    check_key,
     check_shape,
     matmul,
     paper,
@@ -44,7 +45,7 @@ class DSAResult(NamedTuple):
 
 @paper("ostrow2023beyond", "dynamical similarity analysis")
 def dsa(
-    key: Key[Array, ""],
+    key: Key[Array, ""] | UInt32[Array, "2"],
     operator1: Real[ArrayLike, "d d"],
     operator2: Real[ArrayLike, "d d"],
     *,
@@ -86,10 +87,11 @@ def dsa(
     Raises
     ------
     TypeError
-        If an operator is no matrix of real numbers, or has half precision.
+        If ``key`` is no random key, or an operator is no matrix of real numbers, or
+        has half precision.
     ValueError
-        If the operators are not square, empty or of different size, ``metric`` is
-        unknown, or a number is out of range.
+        If there are several keys, the operators are not square, empty or of different
+        size, ``metric`` is unknown, or a number is out of range.
 
     Notes
     -----
@@ -117,6 +119,7 @@ def dsa(
     >>> bool(result.value < 1e-3)
     True
     """
+    check_key("key", key)
     check_real_matrix("operator1", operator1)
     check_real_matrix("operator2", operator2)
     check_shape("operator2", operator2, np.shape(operator1))

@@ -8,13 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, ArrayLike, Float, Key, PyTree, Real
+from jaxtyping import Array, ArrayLike, Float, Key, PyTree, Real, UInt32
 
 from ..core import (
     check_choice,
     check_integer,
     check_interval,
+    check_key,
     check_nonempty,
+    check_precision,
     check_real,
     check_shape,
     paper,
@@ -48,7 +50,7 @@ class FeatureFit(NamedTuple):
     uses=(vamp2_loss, spectral_contrastive_loss),
 )
 def train_features(
-    key: Key[Array, ""],
+    key: Key[Array, ""] | UInt32[Array, "2"],
     x: Real[ArrayLike, "n d"],
     y: Real[ArrayLike, "n d"],
     *,
@@ -99,13 +101,13 @@ def train_features(
     Raises
     ------
     ValueError
-        If the shapes differ, an array is empty, there are fewer than two pairs,
-        ``loss`` is unknown or gives no scalar, ``gamma`` goes with another loss, or a
-        number is out of range.
+        If the shapes differ, there are several keys, an array is empty, there are fewer
+        than two pairs, ``loss`` is unknown or gives no scalar, ``gamma`` goes with
+        another loss, or a number is out of range.
     TypeError
-        If ``features`` is no pair of functions, ``loss`` or ``optimizer`` no function
-        with a hash, ``n_steps`` or ``batch_size`` no integer, or ``x``, ``y`` or the
-        loss are no real numbers.
+        If ``key`` is no random key, ``features`` no pair of functions, ``loss`` or
+        ``optimizer`` no function with a hash, ``n_steps`` or ``batch_size`` no integer,
+        or ``x``, ``y`` or the loss are no real numbers or in half precision.
 
     Notes
     -----
@@ -136,11 +138,14 @@ def train_features(
     >>> bool(abs(fit.params[0, 0]) > 5 * abs(fit.params[1, 0]))
     True
     """
+    check_key("key", key)
     check_shape("x", x, ("n", "d"))
     check_nonempty("x", x)
     check_shape("y", y, np.shape(x))
     check_real("x", x)
     check_real("y", y)
+    check_precision("x", x)
+    check_precision("y", y)
     check_integer("number of rows of x", np.shape(x)[0], minimum=2)
     check_shape("lr", lr, ())
     check_interval("lr", lr, 0.0, closed="neither")

@@ -12,6 +12,7 @@ from ..core import (
     check_choice,
     check_integer,
     check_interval,
+    check_key,
     check_nonempty,
     check_real,
     check_shape,
@@ -216,7 +217,10 @@ def median_lengthscale(
     Raises
     ------
     ValueError
-        If ``x`` is not a matrix with at least two rows, or ``m < 2``.
+        If ``x`` is not a matrix with at least two rows, ``m < 2``, or there are
+        several keys.
+    TypeError
+        If ``key`` is no random key.
 
     Examples
     --------
@@ -226,6 +230,7 @@ def median_lengthscale(
     >>> float(median_lengthscale(jax.random.key(0), x))
     2.0
     """
+    check_key("key", key)
     check_shape("x", x, ("n", "d"))
     check_nonempty("x", x)
     m = check_integer("m", m, minimum=2)

@@ -7,7 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Key, Real, UInt32
 
-from ..core import check_integer, check_interval, check_shape, promote_floating
+from ..core import (
+    check_integer,
+    check_interval,
+    check_key,
+    check_shape,
+    promote_floating,
+)
 
 
 def knn_predict(
@@ -95,9 +101,11 @@ def monte_carlo_cv(
     Raises
     ------
     TypeError
-        If ``n_splits``, ``k`` or a label is not an integer.
+        If ``key`` is no random key, or ``n_splits``, ``k`` or a label is not an
+        integer.
     ValueError
-        If shapes disagree, or a concrete option is out of range.
+        If shapes disagree, there are several keys, or a concrete option is out of
+        range.
 
     Examples
     --------
@@ -109,6 +117,7 @@ def monte_carlo_cv(
     >>> monte_carlo_cv(jax.random.key(0), distances, labels, n_splits=3).tolist()
     [1.0, 1.0, 1.0]
     """
+    check_key("key", key)
     check_shape("distances", distances, ("n", "n"))
     (distances,) = promote_floating(distances)
     n = len(distances)

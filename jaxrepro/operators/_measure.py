@@ -1,5 +1,6 @@
 r"""The spectral measure of an operator: containers of atoms, and their padding."""
 
+import inspect
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -8,7 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Complex, Float, Int
 
-from ..core import check_nonempty, check_real, check_shape, promote_floating
+from ..core import (
+    check_nonempty,
+    check_precision,
+    check_real,
+    check_shape,
+    promote_floating,
+)
 
 
 class SpectralAtoms(NamedTuple):
@@ -120,9 +127,7 @@ def check_real_matrix(name: str, matrix) -> None:
     """Raise unless an operator is a square matrix that real solvers take."""
     check_matrix(name, matrix)
     check_real(name, matrix)
-    dtype = getattr(matrix, "dtype", None)
-    if dtype in (jnp.float16, jnp.bfloat16):
-        raise TypeError(f"{name}: expected float32 or float64; got {dtype}")
+    check_precision(name, matrix)
 
 
 def check_kernel(kernel) -> Any:
@@ -132,18 +137,43 @@ def check_kernel(kernel) -> Any:
             "kernel: expected the kernel of the regression, for atoms or fits in a "
             "reproducing-kernel space; got None"
         )
-    if not isinstance(kernel, eqx.Module | jax.tree_util.Partial):
+    wanted = (
+        "kernel: expected an equinox.Module such as operators.GaussianKernel, or a "
+        "jax.tree_util.Partial"
+    )
+    if _is_pair_of_functions(kernel) or _takes_states_alone(kernel):
         raise TypeError(
-            "kernel: expected an equinox.Module such as operators.GaussianKernel, or "
-            f"a jax.tree_util.Partial; got {type(kernel).__name__}"
+            f"{wanted}, of two arguments, kernel(x, y); got {type(kernel).__name__}, "
+            "which is features: apply them to the states, and leave out kernel"
         )
+    if not isinstance(kernel, eqx.Module | jax.tree_util.Partial):
+        raise TypeError(f"{wanted}; got {type(kernel).__name__}")
     return kernel
+
+
+def _is_pair_of_functions(kernel) -> bool:
+    """Whether a kernel is a feature map instead."""
+    return isinstance(kernel, tuple) and len(kernel) == 2 and all(map(callable, kernel))
+
+
+def _takes_states_alone(kernel) -> bool:
+    """Whether a kernel is features instead, called as ``features(x)``."""
+    if not isinstance(kernel, eqx.Module) or not callable(kernel):
+        return False
+    signature = inspect.signature(kernel)
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        return True
+    return False
 
 
 def check_atoms(
     name: str, atoms, kernel=None, *, batched: bool = False, clusters: bool = False
 ) -> Any:
     """Raise unless the fields of atoms fit together; return the kernel they need."""
+    if kernel is not None:
+        check_kernel(kernel)
     if clusters and isinstance(atoms, AtomClusters):
         check_atoms(f"{name}.basis", atoms.basis, kernel, batched=batched)
         for field in ("lam", "label", "weight"):

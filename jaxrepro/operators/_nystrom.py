@@ -10,7 +10,9 @@ from jaxtyping import Array, ArrayLike, Float, Key, Real, UInt32
 
 from ..core import (
     check_integer,
+    check_key,
     check_nonempty,
+    check_precision,
     check_real,
     check_shape,
     matmul,
@@ -90,7 +92,8 @@ def nystrom_features(
     ValueError
         If ``centres`` is not a matrix or is empty, or there is no kernel.
     TypeError
-        If ``kernel`` is a bare function, or ``centres`` are no real numbers.
+        If ``kernel`` is a bare function or no kernel, or ``centres`` are no real
+        numbers or in half precision.
 
     Notes
     -----
@@ -139,6 +142,7 @@ def nystrom_features(
     check_shape("centres", centres, ("m", "d"))
     check_nonempty("centres", centres)
     check_real("centres", centres)
+    check_precision("centres", centres)
     (centres,) = promote_floating(centres)
     return NystromFeatures(centres, _inverse_root(centres, kernel), kernel)
 
@@ -172,9 +176,11 @@ def sample_centres(
     Raises
     ------
     ValueError
-        If ``x`` is not a matrix or is empty, or ``m`` is less than 1 or above n.
+        If there are several keys, ``x`` is not a matrix or is empty, or ``m`` is less
+        than 1 or above n.
     TypeError
-        If ``m`` is not an integer, or ``x`` holds no real numbers.
+        If ``key`` is no random key, ``m`` is not an integer, or ``x`` holds no real
+        numbers.
 
     Examples
     --------
@@ -184,6 +190,7 @@ def sample_centres(
     >>> centres.sum(axis=0).tolist()
     [1.0, 1.0, 1.0]
     """
+    check_key("key", key)
     check_shape("x", x, ("n", "d"))
     check_nonempty("x", x)
     check_real("x", x)

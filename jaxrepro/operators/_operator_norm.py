@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
 
-from ..core import matmul, safe_divide, safe_eigh, safe_sqrt
+from ..core import check_precision, matmul, safe_divide, safe_eigh, safe_sqrt
 from ._difference import Factors, Operator, difference_grams, prepare_pair
 from ._gram import unit_entries
 
@@ -45,7 +45,7 @@ def operator_norm_distance(
         If shapes disagree, the kernel or the time step of atoms is missing, or a
         concrete time step is not positive.
     TypeError
-        If the operators come in two forms.
+        If the operators come in two forms, or one is in half precision.
 
     Notes
     -----
@@ -62,8 +62,16 @@ def operator_norm_distance(
     >>> float(operator_norm_distance(jnp.diag(jnp.array([3.0, 1.0])), jnp.eye(2)))
     2.0
     """
+    check_precisions(operator1=operator1, operator2=operator2)
     prepared = prepare_pair(operator1, operator2, dt, dt2, kernel)
     return prepared_norm_distance(kernel, *prepared)
+
+
+def check_precisions(**operators) -> None:
+    """Raise if a part of an operator is in half precision."""
+    for name, operator in operators.items():
+        for part in jax.tree.leaves(operator):
+            check_precision(name, part)
 
 
 def prepared_norm_distance(kernel, one, two):

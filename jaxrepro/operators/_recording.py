@@ -9,6 +9,7 @@ from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_precision,
     check_real,
     is_concrete,
     promote_floating,
@@ -64,8 +65,7 @@ def concrete_recording(name, x):
     """One recording, as a NumPy array unless it is traced, checked on the host."""
     check_real(name, x)
     x = np.asarray(x) if is_concrete(x) else x
-    if x.dtype.itemsize < 4 and jnp.issubdtype(x.dtype, jnp.floating):
-        raise TypeError(f"{name}: expected float32 or float64; got dtype {x.dtype}")
+    check_precision(name, x)
     check_recording(name, x)
     if is_concrete(x) and not np.all(np.isfinite(x)):
         bad = x.size - np.count_nonzero(np.isfinite(x))

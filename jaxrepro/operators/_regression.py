@@ -16,6 +16,7 @@ from ..core import (
     check_integer,
     check_interval,
     check_nonempty,
+    check_precision,
     check_real,
     check_shape,
     matmul,
@@ -88,7 +89,8 @@ def ridge_regression(
         If shapes do not match, an array is empty, or a concrete ``gamma`` is
         negative.
     TypeError
-        If ``kernel`` is a bare function.
+        If ``kernel`` is a bare function or features, or the states are no real
+        numbers or in half precision.
 
     Notes
     -----
@@ -166,7 +168,8 @@ def principal_component_regression(
         If shapes do not match, an array is empty, ``rank`` is out of range, or
         a concrete ``gamma`` is negative.
     TypeError
-        If ``kernel`` is a bare function, or ``rank`` is not an integer.
+        If ``kernel`` is a bare function or features, ``rank`` is not an integer, or
+        the states are no real numbers or in half precision.
 
     Notes
     -----
@@ -251,7 +254,8 @@ def reduced_rank_regression(
         If shapes do not match, an array is empty, ``rank`` is out of range, or
         a concrete ``gamma`` is negative.
     TypeError
-        If ``kernel`` is a bare function, or ``rank`` is not an integer.
+        If ``kernel`` is a bare function or features, ``rank`` is not an integer, or
+        the states are no real numbers or in half precision.
 
     Notes
     -----
@@ -331,8 +335,9 @@ def _checked(x, y, gamma, mask, kernel):
     check_shape("x", x, ("n", "d"))
     check_nonempty("x", x)
     check_shape("y", y, jnp.shape(x))
-    check_real("x", x)
-    check_real("y", y)
+    for name, z in (("x", x), ("y", y)):
+        check_real(name, z)
+        check_precision(name, z)
     check_shape("gamma", gamma, ())
     check_interval("gamma", gamma, 0.0, closed="left")
     x, y = promote_floating(x, y)

@@ -10,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Float, Key, Real, UInt32
 from ..core import (
     check_integer,
     check_interval,
+    check_key,
     check_shape,
     matmul,
     paper,
@@ -96,7 +97,10 @@ def low_rank_sinkhorn(
     ------
     ValueError
         If shapes do not fit, an array is empty, ``rank``, ``n_iter`` or
-        ``n_inner`` is below 1, or a concrete ``eps`` is negative.
+        ``n_inner`` is below 1, a concrete ``eps`` is negative, or there are several
+        keys.
+    TypeError
+        If ``key`` is no random key.
 
     Notes
     -----
@@ -123,6 +127,7 @@ def low_rank_sinkhorn(
     >>> round(float(result.value), 2)
     1.0
     """
+    check_key("key", key)
     check_points(x, y, a, b)
     check_shape("eps", eps, ())
     check_interval("eps", eps, 0)

@@ -11,7 +11,9 @@ from jaxrepro.core import (
     check_choice,
     check_integer,
     check_interval,
+    check_key,
     check_nonempty,
+    check_precision,
     check_shape,
     is_concrete,
     promote_floating,
@@ -210,3 +212,45 @@ def test_check_interval_words():
 def test_check_interval_lets_traced_values_and_nothing_pass():
     jax.jit(lambda x: check_interval("eta", x, 0, 1))(7.0)
     check_interval("a", np.zeros(0), 0, 1)
+
+
+def test_keys_old_and_new_pass_also_traced():
+    old, new = jax.random.PRNGKey(0), jax.random.key(0)
+    for key in (old, np.asarray(old), new, jax.random.key(0, impl="rbg")):
+        check_key("key", key)
+    jax.vmap(lambda key: check_key("key", key))(jax.random.split(new, 3))
+    jax.jit(lambda key: check_key("key", key))(old)
+
+
+@pytest.mark.parametrize(
+    ("key", "got"),
+    [
+        (0, "0"),
+        (None, "None"),
+        ([1, 2], "[1, 2]"),
+        (np.int32(0), "dtype int32 and shape ()"),
+        (np.zeros(2, np.float16), "dtype float16 and shape (2,)"),
+        (np.zeros(3, np.uint32), "dtype uint32 and shape (3,)"),
+    ],
+)
+def test_what_is_no_key(key, got):
+    message = "key: expected a random key, such as jax.random.key(0); got " + got
+    with pytest.raises(TypeError, match=says(message)):
+        check_key("key", key)
+
+
+def test_several_keys():
+    keys = jax.random.split(jax.random.key(0), 3)
+    for several in (keys, jax.random.key_data(keys)):
+        with pytest.raises(ValueError, match=r"one random key; got an array of keys of"
+                           r" shape \(3,\), for jax.vmap"):  # fmt: skip
+            check_key("key", several)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision(dtype):
+    check_precision("x", [1.0])
+    check_precision("x", np.ones(2, np.int8))
+    message = f"x: expected float32 or float64; got dtype {dtype}"
+    with pytest.raises(TypeError, match=says(message)):
+        check_precision("x", jnp.ones(2, dtype))

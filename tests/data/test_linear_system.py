@@ -68,3 +68,8 @@ def test_an_unstable_system_overflows_to_infinity_not_to_an_error():
 def test_errors(arguments, options, message, plain_errors):
     with pytest.raises(ValueError, match=message):
         make_linear_system(KEY, *arguments, **{"n_steps": 3, **options})
+
+
+def test_a_seed_is_no_key(plain_errors):
+    with pytest.raises(TypeError, match="key: expected a random key, .*; got 0"):
+        make_linear_system(0, A, n_steps=3)

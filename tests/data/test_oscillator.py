@@ -86,6 +86,11 @@ def test_errors(arguments, options, message, plain_errors):
         make_oscillator(KEY, *arguments, **{"dt": 0.1, "n_steps": 3, **options})
 
 
+def test_a_seed_is_no_key(plain_errors):
+    with pytest.raises(TypeError, match="key: expected a random key, .*; got 0"):
+        make_oscillator(0, F, TAU, dt=0.1, n_steps=3)
+
+
 def test_square_wave_has_the_fourier_coefficients(x64):
     """Oracle: the coefficient integral over the half period where the wave is 1."""
     f = 0.5

@@ -312,6 +312,12 @@ def test_a_bare_function_is_no_kernel():
 
 
 @pytest.mark.usefixtures("plain_errors")
+def test_half_precision_is_named():
+    with pytest.raises(TypeError, match="operator: expected float32 or float64; got"):
+        spectral_atoms(np.eye(2, dtype=np.float16), 1.0)
+
+
+@pytest.mark.usefixtures("plain_errors")
 @pytest.mark.parametrize(
     ("field", "shape", "message"),
     [

@@ -94,6 +94,9 @@ def test_traced_step_size_out_of_range_gives_nan(d):
     np.testing.assert_array_equal(np.isnan(value), [False, True, True, True, True])
 
 
+OPERATORS = "operator1", "operator2"
+
+
 @pytest.mark.usefixtures("plain_errors")
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -101,9 +104,10 @@ def test_traced_step_size_out_of_range_gives_nan(d):
         ({"operator1": 1j * np.eye(2)}, "operator1: expected real numbers; got"),
         ({"operator2": [["a"]]}, "operator2: expected real numbers; got"),
         ({"operator1": np.eye(2, dtype=np.float16)}, "operator1: expected float32 or"),
+        ({"key": 0}, "key: expected a random key, such as jax.random.key(0); got 0"),
     ],
 )
 def test_entries_that_are_not_real_numbers(change, message):
-    arguments = {"operator1": np.eye(2), "operator2": np.eye(2)} | change
+    arguments = {"key": jax.random.key(0)} | dict.fromkeys(OPERATORS, np.eye(2))
     with pytest.raises(TypeError, match=re.escape(message)):
-        dsa(jax.random.key(0), **arguments)
+        dsa(**arguments | change)

@@ -149,6 +149,9 @@ class NoHash:
         ({"features": (small, NoHash())}, TypeError, r"features\.apply: .* a hash"),
         ({"x": 1j * jnp.ones((4, 2))}, TypeError, "x: expected real numbers"),
         ({"y": 1j * jnp.ones((4, 2))}, TypeError, "y: expected real numbers"),
+        ({"x": jnp.ones((4, 2), "bfloat16")}, TypeError, "x: expected float32 or fl"),
+        ({"key": 3}, TypeError, r"key: expected a random key, .*; got 3"),
+        ({"key": jnp.zeros((5, 2), "uint32")}, ValueError, "key: expected one random"),
         ({"loss": NoHash()}, TypeError, "loss: expected a function with a hash"),
         (
             {"loss": lambda fx, fy: jnp.sum(fx, axis=1)},
@@ -170,6 +173,6 @@ class NoHash:
 )
 def test_errors(plain_errors, change, error, message):
     x = jnp.ones((4, 2))
-    arguments = {"x": x, "y": x, "features": SMALL, "n_steps": 1} | change
+    arguments = {"key": jax.random.key(0), "x": x, "y": x, "features": SMALL}
     with pytest.raises(error, match=message):
-        train_features(jax.random.key(0), **arguments)
+        train_features(**arguments | {"n_steps": 1} | change)

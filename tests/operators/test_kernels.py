@@ -177,6 +177,13 @@ def test_errors(call, message):
         call()
 
 
+@pytest.mark.usefixtures("plain_errors")
+def test_a_seed_is_no_key():
+    """Although the key has no influence here."""
+    with pytest.raises(TypeError, match="key: expected a random key"):
+        median_lengthscale(0, np.ones((3, 2)))
+
+
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("n", [2, 3, 4, 31])
 def test_median_of_all_pairs(getkey, n):

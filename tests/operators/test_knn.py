@@ -113,6 +113,8 @@ def test_bad_input_is_named(getkey):
         monte_carlo_cv(getkey(), square, labels, train_frac=1.0)
     with pytest.raises(ValueError, match="n_splits: expected an integer >= 1; got 0"):
         monte_carlo_cv(getkey(), square, labels, n_splits=0)
+    with pytest.raises(TypeError, match="key: expected a random key, .*; got None"):
+        monte_carlo_cv(None, square, labels)
     assert jnp.shape(monte_carlo_cv(getkey(), square, labels)) == (10,)
 
 

@@ -6,9 +6,14 @@ import pytest
 from jaxrepro.operators import (
     GaussianKernel,
     LinearKernel,
+    hs_distance,
+    koopman_features,
     nystrom_features,
     reduced_rank_regression,
+    ridge_regression,
     sample_centres,
+    sgot,
+    sgot_from_trajectories,
     sgot_pairwise,
     snapshot_pairs,
     spectral_atoms,
@@ -157,10 +162,16 @@ def test_bad_input_is_named():
         nystrom_features(x, kernel=lambda a, b: a @ b.T)
     with pytest.raises(TypeError, match="centres: expected real numbers"):
         nystrom_features(x + 0j, kernel=KERNEL)
+    with pytest.raises(TypeError, match="centres: expected float32 or float64; got"):
+        nystrom_features(x.astype(np.float16), kernel=KERNEL)
     features = nystrom_features(x, kernel=KERNEL)
     with pytest.raises(ValueError, match=r"x: expected shape \(n, 2\)"):
         features(np.ones((3, 4)))
     key = jax.random.key(0)
+    with pytest.raises(TypeError, match=r"key: expected a random key, such as"):
+        sample_centres(7, x, m=2)
+    with pytest.raises(ValueError, match="key: expected one random key"):
+        sample_centres(jax.random.split(key, 2), x, m=2)
     with pytest.raises(ValueError, match="m: expected"):
         sample_centres(key, x, m=4)
     with pytest.raises(ValueError, match="m: expected"):
@@ -174,3 +185,30 @@ def test_bad_input_is_named():
         sample_centres(key, np.ones((0, 2)), m=1)
     with pytest.raises(TypeError, match="x: expected real numbers"):
         sample_centres(key, x + 0j, m=1)
+
+
+@pytest.mark.usefixtures("plain_errors")
+def test_features_are_no_kernel(stable_matrices):
+    """Whether the kernel is needed or not, and whatever takes it."""
+    x = np.ones((3, 2))
+    (matrix,) = stable_matrices(1, 2)
+    atoms = spectral_atoms(matrix, 0.1)
+    for features in (nystrom_features(x, kernel=KERNEL), koopman_features(2, (), 1)):
+        message = (
+            r"^kernel: expected an equinox\.Module such as operators\.GaussianKernel, "
+            r"or a jax\.tree_util\.Partial, of two arguments, kernel\(x, y\); got "
+            f"{type(features).__name__}, which is features: apply them"
+        )
+        for call in (
+            lambda kernel: nystrom_features(x, kernel=kernel),
+            lambda kernel: ridge_regression(x, x, gamma=0.1, kernel=kernel),
+            lambda kernel: sgot_from_trajectories(
+                [x], 0.1, n_delays=1, rank=1, gamma=0.1, kernel=kernel
+            ),
+            lambda kernel: sgot(atoms, atoms, eta=0.5, kernel=kernel),
+            lambda kernel: hs_distance(matrix, matrix, kernel=kernel),
+        ):
+            with pytest.raises(TypeError, match=message):
+                call(features)
+    pair = jax.tree_util.Partial(lambda scale, x, y: scale * (x @ y.T), 2.0)
+    assert ridge_regression(x, x, gamma=0.1, kernel=pair).U.shape == (3, 3)

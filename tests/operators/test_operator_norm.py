@@ -10,6 +10,7 @@ from jaxrepro.operators import (
     LinearKernel,
     LinearOperatorFit,
     operator_norm_distance,
+    operator_norm_pairwise,
     spectral_atoms,
 )
 
@@ -104,3 +105,8 @@ def test_bad_input_is_named(stable_matrices):
         operator_norm_distance(atoms, atoms)
     with pytest.raises(TypeError, match="operator2: expected SpectralAtoms, as operat"):
         operator_norm_distance(atoms, linear_fit(0), dt=0.5)
+    half = np.eye(2, dtype=np.float16)
+    with pytest.raises(TypeError, match="operator2: expected float32 or float64; got"):
+        operator_norm_distance(np.eye(2), half)
+    with pytest.raises(TypeError, match="batch1: expected float32 or float64; got"):
+        operator_norm_pairwise(half[None])

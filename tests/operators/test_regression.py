@@ -326,6 +326,7 @@ def test_traces_once_for_new_values(fn, static):
         ({"gamma": np.zeros(2)}, ValueError, r"gamma: expected shape \(\)"),
         ({"mask": np.ones(3, bool)}, ValueError, r"mask: expected shape \(20,\)"),
         ({"kernel": lambda x, y: x @ y.T}, TypeError, "kernel: expected an equinox"),
+        ({"y": np.ones((20, 4), np.float16)}, TypeError, "y: expected float32"),
     ],
 )
 def test_errors(fn, static, change, error, message):

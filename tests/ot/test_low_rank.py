@@ -116,3 +116,5 @@ def test_errors(plain_errors, arguments, message):
     given = {"x": np.ones((4, 3)), "y": np.ones((5, 3)), "eps": 0.1, "rank": 2}
     with pytest.raises(ValueError, match=re.escape(message)):
         ot.low_rank_sinkhorn(jax.random.key(0), **(given | arguments))
+    with pytest.raises(TypeError, match="key: expected a random key, .*; got 0"):
+        ot.low_rank_sinkhorn(0, **given)
