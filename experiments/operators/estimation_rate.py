@@ -20,6 +20,7 @@ import numpy as np
 from jaxrepro.data import make_linear_system
 from jaxrepro.experiment import Claim, experiment, select_rows, table_from_rows
 from jaxrepro.operators import reduced_rank_regression, spectral_atoms
+from jaxrepro.sweep import Grid, sweep
 
 from ._distances import Systems, distance_matrices, line_styles
 
@@ -73,27 +74,37 @@ def atoms_of(operator):
     return spectral_atoms(operator, DT)._replace(condition=None)
 
 
-def estimated(key, matrix, sizes, config):
-    """Atoms of estimates, of shape (number of sizes, repeats).
+def estimation(matrix, config):
+    """A trial of the sweep: the errors of one estimate from ``n`` pairs of states.
 
     All sizes share one program: shorter recordings are masked.
     """
     most = max(config.sizes)
 
-    def estimate(key, size):
+    def trial(key, params):
         x = make_linear_system(key, matrix, n_steps=most + 1, n_burn=200)
         fit = reduced_rank_regression(
             x[:-1],
             x[1:],
             gamma=config.gamma,
             rank=RANK,
-            mask=jnp.arange(most) < size,
+            mask=jnp.arange(most) < params["n"],
         )
-        return atoms_of(fit)
+        alone = jax.tree.map(lambda leaf: leaf[None], atoms_of(fit))
+        return {name: error[0] for name, error in errors(matrix, alone).items()}
 
-    keys = jax.random.split(key, (len(config.sizes), config.repeats))
-    repeats = jax.vmap(estimate, (0, None))
-    return jax.lax.map(lambda pair: repeats(*pair), (keys, sizes))
+    return trial
+
+
+def errors(matrix, atoms):
+    """Distances of a batch of atoms from those of the true operator, by name."""
+    truth = jax.tree.map(lambda leaf: leaf[None], atoms_of(matrix.T))
+    matrices = distance_matrices(
+        Systems(truth, jnp.full(1, DT)),
+        Systems(atoms, jnp.full(len(atoms.lam), DT)),
+        etas={SGOT: 0.5},
+    )
+    return {name: distances for name, (distances,) in matrices.items()}
 
 
 def gaussian_limit(key, matrix, n):
@@ -113,30 +124,12 @@ def gaussian_limit(key, matrix, n):
     return rows.T.reshape(n, dim, dim)
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def errors(config, key, sizes):
-    """Distances from the true operator, by name: of estimates and of the limit."""
-    keys = [jax.random.fold_in(key, i) for i in range(3)]
-    matrix = system(keys[0], config.skewness)
-    estimates = estimated(keys[1], matrix, sizes, config)
-    limit = gaussian_limit(keys[2], matrix, config.n_limit)
-    atoms = jax.tree.map(
-        lambda one, other: jnp.concatenate([one.reshape(-1, *other.shape[1:]), other]),
-        estimates,
-        jax.vmap(lambda z: atoms_of((matrix + SMALL * z).T))(limit),
-    )
-    truth = jax.tree.map(lambda leaf: leaf[None], atoms_of(matrix.T))
-    matrices = distance_matrices(
-        Systems(truth, jnp.full(1, DT)),
-        Systems(atoms, jnp.full(len(atoms.lam), DT)),
-        etas={SGOT: 0.5},
-    )
-    n_estimates = len(sizes) * config.repeats
-    result = {}
-    for name, (distances,) in matrices.items():
-        result[name] = distances[:n_estimates].reshape(len(sizes), -1)
-        result[f"{name}, limit"] = jnp.mean(distances[n_estimates:]) / SMALL
-    return result
+@functools.partial(jax.jit, static_argnames="n")
+def limits(key, matrix, n):
+    """Mean errors in the Gaussian limit, times the root of the number of pairs."""
+    draws = matrix + SMALL * gaussian_limit(key, matrix, n)
+    distances = errors(matrix, jax.vmap(atoms_of)(draws.mT))
+    return {name: jnp.mean(values) / SMALL for name, values in distances.items()}
 
 
 def rows_of(tables, name):
@@ -266,18 +259,27 @@ def label_sizes(sizes, axes):
     x64=True,
 )
 def run(config, out):
-    sizes = np.array(config.sizes)
-    results = out.cached("errors", errors, config, out.key, sizes)
+    keys = [jax.random.fold_in(out.key, i) for i in range(2)]
+    matrix = np.asarray(system(keys[0], config.skewness))
+    limit = out.cached("limits", limits, keys[1], matrix, config.n_limit)
+    results = sweep(
+        estimation(matrix, config),
+        Grid(n=config.sizes),
+        seeds=config.repeats,
+        base_seed=out.seed,
+        keys="independent",
+        out=out.path / "sweep",
+    )
     summary, recordings = [], []
     for name in (SGOT, *OTHERS):
-        for n, values in zip(sizes, results[name]):
+        for n, values in zip(config.sizes, results[name].values):
             about = {"distance": name, "n": n}
             summary.append(
                 {
                     **about,
                     "mean": values.mean(),
                     "std": values.std(),
-                    "limit": results[f"{name}, limit"] / np.sqrt(n),
+                    "limit": limit[name] / np.sqrt(n),
                 }
             )
             recordings += [{**about, "error": value} for value in values]

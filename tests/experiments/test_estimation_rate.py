@@ -1,12 +1,15 @@
 """The rate of estimation: the limit by Monte Carlo, a tiny run, the claims."""
 
-import jax
 import numpy as np
 import pytest
 import scipy.linalg
 
 from experiments.operators import estimation_rate as module
+from experiments.operators._distances import HERTZ
+from jaxrepro.data import make_linear_system
 from jaxrepro.experiment import experiment_names, run_experiment
+from jaxrepro.operators import reduced_rank_regression, sgot, spectral_atoms
+from jaxrepro.sweep import load
 
 CLAIMS = {claim.name: claim for claim in module.CLAIMS}
 
@@ -41,12 +44,14 @@ def test_run(tmp_path):
     assert (result.status, result.error, result.plot_error) == ("complete", "", "")
     assert all(claim.verdict != "error" for claim in result.claims), result.claims
     assert (result.folder / "figures" / "rate.png").stat().st_size > 5000
-    stored = np.load(result.folder / "arrays" / "errors.npz")
+    limits = np.load(result.folder / "arrays" / "limits.npz")
+    stored = load(result.folder / "sweep")
     for name in (module.SGOT, *module.OTHERS):
-        assert stored[name].shape == (2, 4)
+        errors = stored[name].values
+        assert errors.shape == (2, 4)
         # Draws differ, and a limit is reached up to the noise of a few draws.
-        assert len(np.unique(stored[name])) == 8
-        ratio = stored[name].mean(1) * np.sqrt([50, 200]) / stored[f"{name}, limit"]
+        assert len(np.unique(errors)) == 8
+        ratio = errors.mean(1) * np.sqrt([50, 200]) / limits[name]
         assert np.all((ratio > 0.4) & (ratio < 2.5)), name
 
 
@@ -80,13 +85,13 @@ def test_is_registered():
 def test_sizes_are_prefixes_of_masked_recordings(x64, getkey):
     # What is masked must not matter: the same recordings, all longer.
     key, matrix = getkey(), np.asarray(module.system(getkey(), 0.3))
-    short = module.Config(sizes=(60,), repeats=2)
-    atoms = module.estimated(key, matrix, np.array([60]), short)
-    from jaxrepro.data import make_linear_system
-    from jaxrepro.operators import reduced_rank_regression, spectral_atoms
-
-    for i, k in enumerate(jax.random.split(key, (1, 2))[0]):
-        x = make_linear_system(k, matrix, n_steps=61, n_burn=200)
+    trial = module.estimation(matrix, module.Config(sizes=(40, 60)))
+    for n in (40, 60):
+        x = make_linear_system(key, matrix, n_steps=n + 1, n_burn=200)
         fit = reduced_rank_regression(x[:-1], x[1:], gamma=0.0, rank=4)
-        expected = spectral_atoms(fit, module.DT)
-        np.testing.assert_allclose(atoms.lam[0, i], expected.lam, rtol=1e-9)
+        expected = sgot(
+            spectral_atoms(fit, module.DT), spectral_atoms(matrix.T, module.DT),
+            eta=0.5, scaling=HERTZ,
+        )  # fmt: skip
+        error = trial(key, {"n": n})[module.SGOT]
+        np.testing.assert_allclose(error, expected, rtol=1e-7)
