@@ -28,6 +28,7 @@ from jaxrepro.operators import (
     sgot_from_trajectories,
     sot,
 )
+from jaxrepro.sweep import Grid, Static, sweep
 
 from ._distances import HERTZ
 
@@ -104,50 +105,47 @@ def parts_of_cost(atoms, kernel, pairs, *, block):
 
 
 @jax.jit
-def transport(gaps, projectors, weights, etas):
-    """Distances for every eta and every pair."""
+def transport(gaps, projectors, weights, eta):
+    """Distances of every pair at one eta."""
 
-    def distance(eta, gap, projector, weight):
+    def distance(gap, projector, weight):
         return ot.emd_value(eta * gap + (1 - eta) * projector, *weight)
 
-    pairs = jax.vmap(distance, (None, 0, 0, 0))
-    return jax.vmap(pairs, (0, None, None, None))(etas, gaps, projectors, weights)
+    return jax.vmap(distance)(gaps, projectors, weights)
 
 
-@functools.partial(jax.jit, static_argnames="n_splits")
-def accuracies(keys, matrices, labels, *, n_splits):
-    """Mean accuracy over splits, for every eta and every seed."""
-
-    def score(matrix, key):
-        return jnp.mean(monte_carlo_cv(key, matrix, labels, n_splits=n_splits))
-
-    return jax.vmap(jax.vmap(score, (None, 0)), (0, None))(matrices, keys)
-
-
-def sweep(key, series, labels, dt, etas, n_delays, config):
-    """Accuracies by kind, of shape (n_etas, n_seeds), and distances at both ends."""
-    atoms, kernel = operators_of(key, series, dt, n_delays, config)
-    n = len(series)
+def scoring(atoms, kernel, labels, config):
+    """A trial of the sweep: at one eta, accuracy by seed, and a part of the matrix."""
+    n = len(labels)
     pairs = np.triu_indices(n, 1)
     gaps, *overlaps = parts_of_cost(atoms, kernel, pairs, block=max(1, n // 2))
     weights = tuple(jnp.asarray(atoms.weight)[i] for i in pairs)
-    keys = jax.random.split(key, config.n_seeds)
-    # The library's own limits know no blocks of recordings: a few are enough.
+
+    def trial(key, params, *, kind):
+        values = transport(gaps, KINDS[kind](*overlaps), weights, params["eta"])
+        upper = jnp.zeros((n, n), values.dtype).at[pairs].set(values)
+        matrix = upper + upper.T
+
+        def score(key):
+            hits = monte_carlo_cv(key, matrix, labels, n_splits=config.n_splits)
+            return jnp.mean(hits)
+
+        part = matrix[: config.n_compared, : config.n_compared]
+        splits = jax.random.split(key, config.n_seeds)
+        return {"accuracy": jax.vmap(score)(splits), "part": part}
+
+    return trial
+
+
+def ends(atoms, kernel, kind, config):
+    """GOT and SOT of a few recordings, by the library.
+
+    The library's own limits know no blocks of recordings: a few are enough.
+    """
     few = jax.tree.map(lambda leaf: leaf[: config.n_compared], atoms)
-    by_eigenvalues = ot.pairwise(functools.partial(sot, scaling=HERTZ), few)
-    result = {}
-    for kind in config.kinds:
-        values = transport(gaps, KINDS[kind](*overlaps), weights, etas)
-        upper = jnp.zeros((len(etas), n, n), values.dtype).at[:, *pairs].set(values)
-        matrices = upper + jnp.swapaxes(upper, 1, 2)
-        result[kind] = accuracies(keys, matrices, labels, n_splits=config.n_splits)
-        by_subspaces = ot.pairwise(
-            functools.partial(got, kernel=kernel, kind=kind), few
-        )
-        part = matrices[:, : config.n_compared, : config.n_compared]
-        gaps_at_ends = part[0] - by_subspaces, part[-1] - by_eigenvalues
-        result[f"{kind}, ends"] = jnp.max(jnp.abs(jnp.array(gaps_at_ends)), (1, 2))
-    return result
+    by_subspaces = functools.partial(got, kernel=kernel, kind=kind)
+    by_eigenvalues = functools.partial(sot, scaling=HERTZ)
+    return [ot.pairwise(distance, few) for distance in (by_subspaces, by_eigenvalues)]
 
 
 def curve(tables, kind="projector", n_delays=5):
@@ -320,19 +318,17 @@ def run(config, out):
     heuristic = float(eta_heuristic(motions.sampling_rate))
     grid = np.linspace(0, 1, config.n_etas) ** 2
     etas = np.unique([*grid, heuristic])
-    table, ends = [], []
+    table, limits = [], []
     for n_delays in out.progress(config.n_delays):
-        scores = out.cached(
-            f"delays_{n_delays}",
-            sweep,
-            out.key,
-            series,
-            labels,
-            1 / motions.sampling_rate,
-            etas,
-            n_delays,
-            config,
-        )
+        dt = 1 / motions.sampling_rate
+        atoms, kernel = operators_of(out.key, series, dt, n_delays, config)
+        scores = sweep(
+            scoring(atoms, kernel, labels, config),
+            Static(kind=config.kinds) * Grid(eta=etas),
+            base_seed=out.seed,
+            out=out.path / "sweep" / f"delays_{n_delays}",
+            dims={"accuracy": ("split",)},
+        ).isel(seed=0)
         half = config.n_seeds // 2
         for kind in config.kinds:
             about = {"n_delays": n_delays, "kind": kind}
@@ -347,8 +343,11 @@ def run(config, out):
                     "chosen_by": row[:half].mean(),
                     "scored_by": row[half:].mean(),
                 }
-                for eta, row in zip(etas, scores[kind])
+                for eta, row in zip(etas, scores["accuracy"].sel(kind=kind).values)
             ]
-            for limit, deviation in zip(("GOT", "SOT"), scores[f"{kind}, ends"]):
-                ends.append({**about, "limit": limit, "deviation": deviation})
-    return {"accuracy": table_from_rows(table), "ends": table_from_rows(ends)}
+            parts = scores["part"].sel(kind=kind).values[[0, -1]]
+            expected = ends(atoms, kernel, kind, config)
+            for limit, part, matrix in zip(("GOT", "SOT"), parts, expected):
+                deviation = np.max(np.abs(part - matrix))
+                limits.append({**about, "limit": limit, "deviation": deviation})
+    return {"accuracy": table_from_rows(table), "ends": table_from_rows(limits)}

@@ -9,7 +9,8 @@ from experiments.operators import eta_sweep as module
 from jaxrepro import operators
 from jaxrepro.core import DataUnavailableError
 from jaxrepro.data import load_basic_motions
-from jaxrepro.experiment import experiment_names, run_experiment
+from jaxrepro.experiment import experiment_names, read_table, run_experiment
+from jaxrepro.sweep import load
 
 CLAIMS = {claim.name: claim for claim in module.CLAIMS}
 
@@ -41,11 +42,11 @@ def test_distances_are_those_of_the_library(x64, getkey):
     gaps, *overlaps = module.parts_of_cost(atoms, kernel, pairs, block=3)
     weights = tuple(jnp.asarray(atoms.weight)[i] for i in pairs)
     projectors = module.KINDS["chordal"](*overlaps)
-    values = module.transport(gaps, projectors, weights, jnp.array([0.1, 0.7]))
     options = {"scaling": module.HERTZ, "kernel": kernel, "kind": "chordal"}
-    for eta, row in zip((0.1, 0.7), values):
+    for eta in (0.1, 0.7):
+        values = module.transport(gaps, projectors, weights, eta)
         matrix = operators.sgot_pairwise(atoms, eta=eta, **options)
-        np.testing.assert_allclose(row, matrix[pairs], rtol=1e-9)
+        np.testing.assert_allclose(values, matrix[pairs], rtol=1e-9)
 
 
 @pytest.mark.slow
@@ -67,12 +68,12 @@ def test_run(tmp_path, monkeypatch, optimised):
     assert (result.status, result.error, result.plot_error) == ("complete", "", "")
     assert all(claim.verdict != "error" for claim in result.claims), result.claims
     assert (result.folder / "figures" / "accuracy.png").stat().st_size > 5000
-    stored = np.load(result.folder / "arrays" / "delays_5.npz")
-    for kind in config.kinds:
-        # 0, 0.25, 1 and the heuristic.
-        assert stored[kind].shape == (4, 4)
-        assert np.all((stored[kind] > 0.3) & (stored[kind] <= 1))
-        assert np.all(stored[f"{kind}, ends"] < 1e-12)
+    stored = load(result.folder / "sweep" / "delays_5")["accuracy"]
+    # 0, 0.25, 1 and the heuristic.
+    assert dict(stored.sizes) == {"kind": 2, "eta": 4, "seed": 1, "split": 4}
+    assert np.all((stored > 0.3) & (stored <= 1))
+    deviations = read_table(result.folder / "tables" / "ends.csv")["deviation"]
+    assert np.all(deviations < 1e-12)
 
 
 def test_claims():
