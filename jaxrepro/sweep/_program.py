@@ -12,16 +12,33 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from ._outputs import all_finite, flatten, storable
 from ._trials import Trials, trial_key
 
+# Functions whose programs are kept for the next sweep, as rounds of a search are. Each
+# entry keeps what its function closes over, so they are few.
+_KEPT = 8
+
 
 def trial_function(fn: Callable, trials: Trials, options: Mapping[str, Any]):
     """``fn`` of a static group, as a function of seed, point and hyper-parameters.
 
-    It returns the outputs by name, in dtypes that can be stored.
+    It returns the outputs by name, in dtypes that can be stored. Equal arguments give
+    the same object, so that JAX finds what it has traced and compiled.
     """
     keys = "common" if trials.common else "independent"
+    # Types, too: 1 and True are equal.
+    items = tuple((name, type(value), value) for name, value in options.items())
+    try:
+        hash((fn, items))
+    except TypeError:
+        return _trial_function.__wrapped__(fn, trials.base_seed, keys, items)
+    return _trial_function(fn, trials.base_seed, keys, items)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _trial_function(fn, base_seed, keys, items):
+    options = {name: value for name, _, value in items}
 
     def one(seed, point, params):
-        key = trial_key(trials.base_seed, seed, point, keys=keys)
+        key = trial_key(base_seed, seed, point, keys=keys)
         leaves = flatten(fn(key, params, **options))
         for name, leaf in leaves.items():
             _check_numbers(name, leaf)
@@ -68,22 +85,13 @@ class Program:
         columns: Mapping[str, np.ndarray],
     ):
         self.size = batch * len(devices)
-        mesh = Mesh(np.asarray(devices), ("trial",))
-        split = PartitionSpec("trial")
-        self._sharding = NamedSharding(mesh, split)
-        body = functools.partial(_mapped if exact else _vmapped, _checked(one))
-        # shard_map, since annotations on one large vmap would let all devices wait
-        # for each other in every step of a loop. Its check would refuse ordinary
-        # code that starts a scan from a constant; trials exchange nothing anyway.
-        sharded = jax.shard_map(
-            body, mesh=mesh, in_specs=split, out_specs=split, check_vma=False
-        )
+        launch, self._sharding = _launch_function(one, tuple(devices), exact)
         vector = functools.partial(
             jax.ShapeDtypeStruct, (self.size,), sharding=self._sharding
         )
         index = vector(dtype=np.uint32)
         params = {name: vector(dtype=x.dtype) for name, x in columns.items()}
-        self.compiled = jax.jit(sharded).lower(index, index, params).compile()
+        self.compiled = launch.lower(index, index, params).compile()
 
     def memory(self) -> int:
         """Bytes on one device: arguments, results and what is between."""
@@ -106,6 +114,21 @@ class Program:
             (seed.astype(np.uint32), point.astype(np.uint32), dict(params)),
         )
         return self.compiled(*jax.device_put(arguments, self._sharding))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _launch_function(one, devices, exact):
+    """The jitted function of a launch, and how its arguments lie on the devices."""
+    mesh = Mesh(np.asarray(devices), ("trial",))
+    split = PartitionSpec("trial")
+    body = functools.partial(_mapped if exact else _vmapped, _checked(one))
+    # shard_map, since annotations on one large vmap would let all devices wait for
+    # each other in every step of a loop. Its check would refuse ordinary code that
+    # starts a scan from a constant; trials exchange nothing anyway.
+    sharded = jax.shard_map(
+        body, mesh=mesh, in_specs=split, out_specs=split, check_vma=False
+    )
+    return jax.jit(sharded), NamedSharding(mesh, split)
 
 
 def _checked(one):
