@@ -175,7 +175,7 @@ def check_key(name: str, key) -> None:
     ...
     TypeError: key: expected a random key, such as jax.random.key(0); got 0
     """
-    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
+    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
     # Older keys are numbers: two of the default generator, four of others.
     if shape == () if typed else dtype == jnp.uint32 and shape in ((2,), (4,)):
