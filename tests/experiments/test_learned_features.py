@@ -53,10 +53,10 @@ def test_oscillator_has_the_known_period():
 
 
 def test_claims():
-    names = [("linear", 0), ("Gaussian kernel", 0)] + [
+    names = [("linear", 0), ("delays", 0), ("Gaussian kernel", 0)] + [
         (name, seed) for name in ("VAMP-2", "contrastive") for seed in (0, 1, 2)
     ]
-    errors = [0.2, 0.1, 0.01, 0.05, 0.9, 0.08, 0.1, 0.3]
+    errors = [0.2, 0.02, 0.1, 0.01, 0.05, 0.9, 0.08, 0.1, 0.3]
     features = np.array([name for name, _ in names])
     scores = {"van der Pol": errors, "BasicMotions": [1 - e for e in errors]}
     tables = {
@@ -70,8 +70,9 @@ def test_claims():
     expected = {
         "frequency": 0.25,
         "frequency_kernel": 0.5,
+        "frequency_delays": 2.5,
         "frequency_contrastive": 2.0,
-        "damping": [0.2, 0.1],
+        "damping": [0.2, 0.02, 0.1],
         "damping_learned": 0.16 - 0.2,
         "motions_linear": (1 - 0.32) - 0.8,
         "motions_kernel": (1 - 0.16) - 0.9,
@@ -79,3 +80,11 @@ def test_claims():
     assert expected.keys() == {claim.name for claim in learned_features.CLAIMS}
     for claim in learned_features.CLAIMS:
         assert claim.measure(tables) == pytest.approx(expected[claim.name])
+
+
+def test_windows_of_two_lengths_end_at_the_same_frame():
+    series = np.arange(2 * 7 * 3).reshape(2, 7, 3)
+    short, long = learned_features.windows_of(series, 2, 4)
+    assert (short.shape, long.shape) == ((2, 4, 6), (2, 4, 12))
+    np.testing.assert_array_equal(long[1, 2], series[1, 2:6].ravel())
+    np.testing.assert_array_equal(short[1, 2], series[1, 4:6].ravel())
