@@ -93,11 +93,13 @@ def test_objective_is_that_of_single_distances(two, cost):
 @pytest.mark.slow
 def test_steps_that_the_cost_of_the_paper_needs(two):
     """The gaps of the docstring, against a limit within 1e-8 of it."""
-    objective = lambda n: operator_barycenter(
-        two, eta=0.1, cost="paper", n_iter=n
-    ).objective
+    objective = lambda n: (
+        operator_barycenter(two, eta=0.1, cost="paper", n_iter=n).objective
+    )
     gaps = np.array([objective(n) for n in (150, 600, 2400)]) / objective(10000) - 1
-    np.testing.assert_allclose(np.log10(gaps), [-2.9, -4.9, -6.5], atol=0.3)
+    np.testing.assert_allclose(
+        np.log10(gaps), [-2.9, -4.9, -6.7], atol=0.3
+    )  # a factor of 2
 
 
 def test_no_nearby_operator_is_better(two):
