@@ -79,8 +79,9 @@ class Choice(NamedTuple):
     Examples
     --------
     >>> from jaxrepro.sweep import Choice, Random
-    >>> set(Random(50, seed=0, width=Choice([8.0, 16.0])).columns["width"].tolist())
-    {8.0, 16.0}
+    >>> space = Random(50, seed=0, width=Choice([8.0, 16.0]))
+    >>> sorted(set(space.columns["width"].tolist()))
+    [8.0, 16.0]
     """
 
     values: Sequence[Any]

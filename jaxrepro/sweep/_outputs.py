@@ -48,10 +48,10 @@ def _part(key) -> str:
     return str(key)
 
 
-def storable(leaf: jax.Array) -> jax.Array:
+def storable(leaf: Any) -> jax.Array:
     """An array of a dtype that NumPy's files know, unlike bfloat16, float8 and int4."""
     leaf = jnp.asarray(leaf)
-    if leaf.dtype.isbuiltin == 1:
+    if leaf.dtype.num < 256:  # NumPy counts the dtypes of others from there
         return leaf
     real = jnp.issubdtype(leaf.dtype, jnp.floating)
     return leaf.astype(jnp.float32 if real else jnp.int32)

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -139,6 +139,8 @@ def column(name: str, values, dtype=None) -> np.ndarray:
     the same whatever the settings of JAX; they are cast to its default dtypes when
     they are used.
     """
+    if isinstance(values, Iterator):
+        values = list(values)
     try:
         array = np.asarray(values)
     except ValueError:

@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ class Grid(Space):
     Space(lr: 2, wd: 3; 6 points)
     """
 
-    def __init__(self, *, dtype: Any = None, **values: Sequence[Any]):
+    def __init__(self, *, dtype: Any = None, **values: Iterable[Any]):
         if not values:
             raise ValueError("space: expected at least one hyper-parameter; got none")
         columns = {name: column(name, x, dtype) for name, x in values.items()}
@@ -68,7 +68,7 @@ class Zip(Space):
     Space(point: 2; 2 points)
     """
 
-    def __init__(self, *, dtype: Any = None, **values: Sequence[Any]):
+    def __init__(self, *, dtype: Any = None, **values: Iterable[Any]):
         super().__init__([Axis(None, equal_columns(values, dtype))])
 
 

@@ -29,7 +29,7 @@ def sweep(
     fn: Callable[..., Any],
     space: Space,
     *,
-    seeds: int | Sequence[int] = 1,
+    seeds: int | Sequence[int] | np.ndarray = 1,
     base_seed: int = 0,
     keys: str = "common",
     exact: bool = False,
@@ -41,7 +41,7 @@ def sweep(
     on_error: str = "record",
     cost: Callable[[dict[str, np.ndarray]], Any] | None = None,
     dims: Mapping[str, Sequence[str]] | None = None,
-    coords: Mapping[str, Sequence[Any]] | None = None,
+    coords: Mapping[str, Any] | None = None,
     attrs: Mapping[str, Any] | None = None,
     progress: bool | None = None,
 ) -> "xarray.Dataset":

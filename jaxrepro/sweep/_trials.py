@@ -68,7 +68,7 @@ class Trials(NamedTuple):
         return group, point, self.seeds[seed]
 
 
-def seed_array(seeds: int | Sequence[int]) -> np.ndarray:
+def seed_array(seeds: int | Sequence[int] | np.ndarray) -> np.ndarray:
     """Seeds 0 to n - 1, or the given ones."""
     if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
         if seeds < 1:

@@ -73,10 +73,16 @@ def test_random_points_are_those_of_numpy():
     assert space.dims == ("point",)
 
 
+def test_lists_of_many_kinds():
+    for values in (range(3), np.arange(3), (x for x in range(3)), (0, 1, 2)):
+        assert Grid(a=values).columns["a"].tolist() == [0, 1, 2]
+
+
 def test_zip_and_points_are_rows():
     rows = [{"a": 1, "b": 0.5}, {"a": 2, "b": 0.25}]
     columns = {"a": [1, 2], "b": [0.5, 0.25]}
-    for space in (Zip(**columns), Points(rows), Points(pd.DataFrame(rows))):
+    frame = pd.DataFrame(rows)
+    for space in (Zip(**columns), Points(rows), Points(frame), Zip(**dict(frame))):
         assert {k: x.tolist() for k, x in space.columns.items()} == columns
         assert space.columns["a"].dtype == np.int64
         assert (space.dims, space.shape) == (("point",), (2,))
