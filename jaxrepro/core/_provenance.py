@@ -1,5 +1,6 @@
 """Where results come from: versions, devices, flags, commit."""
 
+import functools
 import importlib.metadata
 import os
 import platform
@@ -19,7 +20,7 @@ def environment(source: Path | None, devices: Sequence[Any] | None = None) -> di
     devices = jax.devices() if devices is None else devices
     return {
         "git": git_state(source),
-        "versions": versions(),
+        "versions": dict(versions()),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "devices": {
@@ -60,6 +61,7 @@ def _git(folder, *arguments):
     return answer.stdout.strip() if answer.returncode == 0 else None
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     """Versions of this package and of the dependencies that are installed."""
     names = [_PACKAGE, "jax", "jaxlib"]

@@ -1,6 +1,7 @@
 """A run, into memory or into a folder."""
 
 import datetime
+import functools
 import inspect
 import os
 import socket
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core import citations
-from ..core._provenance import environment
+from ..core._provenance import environment, git_state
 from ._batch import automatic_batch
 from ._dataset import Table, attributes
 from ._engine import Engine, Sink
@@ -115,5 +116,12 @@ def invocation(fn: Callable, engine: Engine, worker: Worker) -> dict[str, Any]:
         "worker": list(worker),
         "argv": sys.argv,
         "citations": [reference.key for reference in citations(fn)],
-        **environment(None if source is None else Path(source), engine.job.devices),
+        **environment(None, engine.job.devices),
+        "git": _checkout(None if source is None else Path(source)),
     }
+
+
+@functools.cache
+def _checkout(source):
+    """The commit of a source, asked once: a process runs what it has loaded."""
+    return git_state(source)
