@@ -21,6 +21,8 @@ from ._distributions import (
 )
 from ._export import export as export
 from ._halving import SuccessiveHalving as SuccessiveHalving
+from ._handles import WorkerError as WorkerError, Workers as Workers
+from ._launch import launch as launch
 from ._load import SweepStatus as SweepStatus, load as load, status as status
 from ._optuna import OptunaSearch as OptunaSearch
 from ._paired import (
@@ -74,12 +76,15 @@ __all__ = [
     "SweepMismatchError",
     "SweepStatus",
     "Uniform",
+    "WorkerError",
+    "Workers",
     "Zip",
     "best",
     "bootstrap_ci",
     "export",
     "heatmap_plot",
     "learning_curve_plot",
+    "launch",
     "load",
     "paired_difference",
     "search",

@@ -24,7 +24,7 @@ CASES = [
 ]
 SLOW = ("bootstrap_ci[mean]",)
 EXEMPT = dict.fromkeys(
-    ["export", "load", "status", "sweep", "worker_from_env"],
+    ["export", "launch", "load", "status", "sweep", "worker_from_env"],
     "works on the host: launches, files, environment",
 )
 EXEMPT["trial_key"] = "returns a key; equals stored ones in tests/sweep/test_trials.py"
