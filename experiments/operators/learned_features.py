@@ -341,13 +341,15 @@ CLAIMS = [
     ),
     Claim(
         "damping_learned",
-        "and learned features do as well, within 0.05",
+        "and learned features do no worse",
         "measurement",
         measure=lambda tables: min(
             lead(FAMILY, name, LINEAR)(tables) for name in LEARNED
         ),
-        target=-0.05,
+        target=0.0,
         relation=">=",
+        expected=False,
+        reason="fixed features make no error here, so that a single one counts",
     ),
     Claim(
         "motions_linear",
@@ -359,14 +361,15 @@ CLAIMS = [
     ),
     Claim(
         "motions_kernel",
-        "learned features classify BasicMotions as well as a Gaussian kernel on 64 "
-        "centres, within 0.05",
+        "learned features classify BasicMotions better than a Gaussian kernel on 64 "
+        "centres (on 512 centres the kernel is level with them)",
         "measurement",
         measure=lambda tables: max(
             lead(MOTIONS, name, KERNEL)(tables) for name in LEARNED
         ),
-        target=-0.05,
-        relation=">=",
+        target=0.0,
+        relation=">",
+        quick=False,
     ),
 ]
 
