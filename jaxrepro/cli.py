@@ -1,7 +1,8 @@
-"""The console script: ``jaxrepro doctor | cite NAME ... | version``.
+"""The console script: ``jaxrepro doctor | cite NAME ... | status OUT | ...``.
 
 Standard output holds the requested result and nothing else. Exit code 0 means
-success, 1 that a check failed, 2 that the command was used wrongly.
+success, 1 that a check failed or a file is not as it should be, 2 that the command was
+used wrongly.
 """
 
 import difflib
@@ -11,6 +12,7 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 _PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "equinox", "flax", "optax", "ott-jax")
 
@@ -46,7 +48,13 @@ def main(args: Sequence[str] | None = None) -> int:
             if args == ["--version"]:
                 return _version()
             return tyro.extras.subcommand_cli_from_dict(
-                {"doctor": _doctor, "cite": _cite, "version": _version},
+                {
+                    "doctor": _doctor,
+                    "cite": _cite,
+                    "status": _status,
+                    "export": _export,
+                    "version": _version,
+                },
                 prog="jaxrepro",
                 description="Functional numerics in JAX.",
                 args=args,
@@ -110,6 +118,67 @@ def _cite(names: tuple[str, ...], /) -> int:
     if entries:
         print(entries)
     return 0
+
+
+def _status(out: Path, /, *, json: bool = False) -> int:
+    """Print how far the sweep in a folder is, also while it runs.
+
+    Args:
+        out: Folder of the sweep.
+        json: Print JSON, for scripts.
+    """
+    from .core._files import RecordError, to_json
+    from .sweep import status
+
+    try:
+        state = status(out)
+    except FileNotFoundError as error:
+        raise _UsageError(str(error)) from error
+    except (OSError, RecordError) as error:
+        return _failed(error)
+    if json:
+        print(to_json(state._asdict()))
+        return 0
+    share = f"  {100 * state.done / state.total:.1f} %"
+    counts = {"trials": state.total, "done": state.done, "ok": state.ok}
+    counts |= {"non-finite": state.non_finite, "raised": state.raised}
+    counts["missing"] = state.total - state.done
+    width = len(str(state.total))
+    for name, count in counts.items():
+        print(f"{name:<10} {count:>{width}}{share if name == 'done' else ''}")
+    for worker in state.workers:
+        print(f"worker     {worker}")
+    return 0
+
+
+def _export(out: Path, path: Path, /) -> int:
+    """Write the results of a sweep to a file, and print its name.
+
+    Args:
+        out: Folder of the sweep.
+        path: File with the suffix .nc, .zarr, .parquet or .npz.
+    """
+    from .core import MissingExtraError
+    from .sweep import export
+    from .sweep._export import check_format
+
+    try:
+        check_format(path)
+    except ValueError as error:
+        raise _UsageError(str(error)) from error
+    if not (out / "spec.json").is_file():
+        raise _UsageError(f"out: expected a sweep's folder; got {out}")
+    try:
+        print(export(out, path))
+    except (OSError, ValueError, MissingExtraError) as error:
+        return _failed(error)
+    return 0
+
+
+def _failed(error: Exception) -> int:
+    """Say what is wrong with files that are there."""
+    print(f"jaxrepro: {error}", file=sys.stderr)
+    return 1
 
 
 def _version() -> int:

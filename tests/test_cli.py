@@ -1,15 +1,19 @@
 """The console script: what it prints where, and its exit codes."""
 
 import importlib.metadata
+import json
 import os
+import socket
 import subprocess
 import sys
 
 import jax
+import numpy as np
 import pytest
 
 import jaxrepro
-from jaxrepro import cli
+from jaxrepro import cli, sweep
+from jaxrepro.core import MissingExtraError
 from jaxrepro.testing import SelfTestCheck, SelfTestReport
 
 
@@ -60,7 +64,10 @@ def test_wrong_names_are_usage_errors(capsys, args, message):
     assert message in err
 
 
-@pytest.mark.parametrize("args", [[], ["status"], ["doctor", "--fast"], ["-x"]])
+@pytest.mark.parametrize(
+    "args",
+    [[], ["statuss"], ["status"], ["export", "run"], ["doctor", "--fast"], ["-x"]],
+)
 def test_usage_errors_exit_with_2(capsys, args):
     with pytest.raises(SystemExit) as caught:
         cli.main(args)
@@ -85,6 +92,78 @@ def test_doctor(capsys, monkeypatch, passed, code):
     assert "ok   exp: fine" in lines
     assert f"{'ok  ' if passed else 'FAIL'} crash: the process crashed" in out
     assert lines[-1] == f"{1 + passed} of 2 checks passed"
+
+
+def _inverse(folder, **options):
+    space = sweep.Grid(x=[0.0, 1.0, 2.0, 3.0])
+    sweep.sweep(lambda key, p: 1 / p["x"], space, out=folder, **options)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A sweep's folder: one worker of two has run its half."""
+    _inverse(tmp_path / "run", worker=(0, 2), batch_per_device=2)
+    return tmp_path / "run"
+
+
+def test_status_of_a_sweep_that_runs(capsys, run):
+    assert cli.main(["status", str(run)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    host = socket.gethostname()
+    assert out.splitlines() == [
+        "trials     4",
+        "done       2  50.0 %",
+        "ok         1",
+        "non-finite 1",
+        "raised     0",
+        "missing    2",
+        f"worker     0/2 on {host}",
+    ]
+    assert cli.main(["status", str(run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        **{"total": 4, "done": 2, "ok": 1, "non_finite": 1, "raised": 0},
+        "workers": [f"0/2 on {host}"],
+    }
+
+
+def test_export_of_a_sweep(capsys, run, tmp_path):
+    path = tmp_path / "result.npz"
+    assert cli.main(["export", str(run), str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "2 of 4 trials are missing" in err
+    _inverse(run)
+    assert cli.main(["export", str(run), str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
+    assert np.load(path)["value"].ravel()[1:].tolist() == [1, 0.5, np.float32(1 / 3)]
+
+
+def test_wrong_use_of_status_and_export(capsys, run, tmp_path):
+    for args, message in [
+        (["status", str(tmp_path)], "expected a sweep's folder"),
+        (["export", str(tmp_path), "result.npz"], "expected a sweep's folder"),
+        (["export", str(run), "result.csv"], "path: expected one of .nc"),
+    ]:
+        assert cli.main(args) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert message in err
+
+
+def test_a_damaged_part_and_a_missing_package_are_told(capsys, run, monkeypatch):
+    def missing(*args):
+        raise MissingExtraError("zarr", "sweep", "Writing zarr")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("jaxrepro.sweep.export", missing)
+        assert cli.main(["export", str(run), "result.zarr"]) == 1
+    assert "Writing zarr needs the package zarr" in capsys.readouterr().err
+    next((run / "parts").iterdir()).write_bytes(b"PK")
+    assert cli.main(["status", str(run)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "damaged" in err
 
 
 def test_console_script_returns_the_code():
