@@ -31,7 +31,7 @@ docs: ## build the documentation into docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 lint: ## check style, spelling and types
-	@.ci/venv lint plots data peers
+	@.ci/venv lint plots data peers sweep search
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/codespell

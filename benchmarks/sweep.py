@@ -53,14 +53,14 @@ def keys_of(n_seeds):
 def bare(fn, n_points, n_seeds):
     """What users write without the engine: one launch, results fetched."""
     keys = jnp.tile(keys_of(n_seeds), n_points)
-    rates = np.repeat(np.float32(space(n_points).columns["lr"]), n_seeds)
+    rates = np.repeat(space(n_points).columns["lr"].astype(np.float32), n_seeds)
     launch = jax.jit(jax.vmap(fn))
     return lambda: np.asarray(launch(keys, {"lr": rates})["loss"])
 
 
 def loop(fn, n_points, n_seeds):
     """A Python loop over a jitted trial."""
-    trial, rates = jax.jit(fn), np.float32(space(n_points).columns["lr"])
+    trial, rates = jax.jit(fn), space(n_points).columns["lr"].astype(np.float32)
     return lambda: np.stack(
         [
             np.asarray(trial(trial_key(0, seed, 0), {"lr": rate})["loss"])

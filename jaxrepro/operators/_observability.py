@@ -231,8 +231,10 @@ def _stein_products(model1, model2, q):
     padded with zeros add equations ``Q = 0`` only, and jaxlib 0.10 hangs where two
     batches of systems are solved at once (docs/numerics.md).
     """
-    d1, d2 = len(model1[0]), len(model2[0])
-    a1, c1, a2, c2 = _padded(*model1, max(d1, d2)) + _padded(*model2, max(d1, d2))
+    (a1, c1), (a2, c2) = model1, model2
+    d1, d2 = len(a1), len(a2)
+    a1, c1 = _padded(a1, c1, max(d1, d2))
+    a2, c2 = _padded(a2, c2, max(d1, d2))
     first, second = (a1, a1, a2), (a1, a2, a2)
     systems = jax.vmap(_stein_system, (0, 0, None))
     outputs = matmul(jnp.stack([c1, c1, c2]).mT, jnp.stack([c1, c2, c2]))
