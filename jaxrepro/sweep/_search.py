@@ -217,7 +217,7 @@ def _joined(rounds):
 
 
 def _best(trials, sign, budget):
-    """Hyper-parameters and value of the best point among those of the largest budget."""
+    """Hyper-parameters and value of the best point of the largest budget."""
     losses = sign * trials["search_value"].values
     right = ~np.isnan(losses)
     if not right.any():
