@@ -68,8 +68,11 @@ def martin_distance(
 
     Notes
     -----
-    It also equals :math:`-\log \prod_i \cos^2 \theta_i` over the principal
-    angles between the observability subspaces of the two models. Cost
+    For models of equal order :math:`d^2` is also :math:`-\log \prod_i \cos^2
+    \theta_i` over the principal angles between their observability subspaces; of two
+    orders, pad the shorter model with states of pole 0. As the root of a difference
+    of sums, the distance has a floor: below the square root of the machine epsilon
+    (1e-8, in single precision 3e-4) it is rounding, and may be 0. Cost
     :math:`O((r_1 + r_2)^2)`. The rescaling is ours.
 
     References
@@ -113,6 +116,18 @@ def _into_disc(p):
 
 def _log_sum(p, q):
     r"""Real part of :math:`\sum_{ij} \log(1 - p_i \bar q_j)`."""
-    w = -p[:, None] * q.conj()[None, :]
-    re, im = w.real, w.imag if jnp.iscomplexobj(w) else jnp.zeros_like(w)
-    return jnp.sum(jnp.log1p(re * (2 + re) + im**2)) / 2
+    p, q = p[:, None], q.conj()[None, :]
+    a, b = p.real, q.real
+    c, d = (p.imag, q.imag) if jnp.iscomplexobj(p) else (0 * a, 0 * b)
+    u, v = a * b, -c * d
+    re, im = u + v, a * d + b * c
+    # log1p away from 1. Near it, 1 - x y as (1 - x) + x (1 - y) loses no digit, for
+    # the larger one of the two products.
+    near = re > 0.5
+    swap = v > u
+    x, y = jnp.abs(jnp.where(swap, c, a)), jnp.abs(jnp.where(swap, d, b))
+    gap = (1 - x) + x * (1 - y) - jnp.where(swap, u, v)
+    floor = jnp.finfo(a.dtype).eps ** 2 / 4  # of a pole that rounds to modulus 1
+    size = jnp.where(near, jnp.maximum(gap**2 + im**2, floor), 1)
+    excess = jnp.where(near, 0, re * (re - 2) + im**2)
+    return jnp.sum(jnp.where(near, jnp.log(size), jnp.log1p(excess))) / 2

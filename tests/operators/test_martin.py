@@ -103,3 +103,24 @@ def test_bad_input_is_named(stable_matrices):
         martin_distance(np.ones((2, 2)), np.ones(2))
     with pytest.raises(ValueError, match="poles2: expected at least one element"):
         martin_distance(np.ones(2), np.ones(0))
+
+
+@pytest.mark.parametrize("turn", [1.0, -1.0, 1j])
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_poles_next_to_the_unit_circle(gap, turn):
+    # d^2 = -log(1 - p^2) from 0; 1 - p is exact, so only the last digits may go.
+    modulus = 1 - gap
+    expected = np.sqrt(-np.log((1 - modulus) * (1 + modulus)))
+    pole, zero = np.array([turn * modulus]), np.array([0.0])
+    result = martin_distance(pole, zero)
+    np.testing.assert_allclose(result.value, expected, rtol=1e-14)
+    assert not result.rescaled
+    assert martin_distance(pole, pole).value == 0
+    assert np.isfinite(jax.grad(lambda p: martin_distance(p, zero).value)(pole))
+
+
+def test_single_precision_next_to_the_unit_circle():
+    pole = np.float32([0.999])
+    exact = martin_distance(pole.astype(float), np.zeros(1)).value
+    value = martin_distance(pole, np.zeros(1, np.float32)).value
+    np.testing.assert_allclose(value, exact, rtol=1e-6)
