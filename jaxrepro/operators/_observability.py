@@ -51,8 +51,12 @@ def observability_angles(
     Returns
     -------
     array of shape (min(d1, d2),)
-        Angles in radians, the smallest first. NaN if a model is not observable or
-        not stable: its Gram matrix is then not positive definite.
+        Angles in radians, the smallest first. NaN if a Gram matrix :math:`Q_{kk}` is
+        not positive definite as computed. That of a model that is not observable is
+        singular, but may round to one that is not, with angles that mean nothing:
+        look at the rank of the observability matrix where that is in doubt. A model
+        that is not stable has no Gram matrix; solutions that are positive definite
+        nevertheless are not told apart.
 
     Raises
     ------
@@ -65,8 +69,10 @@ def observability_angles(
     Notes
     -----
     Do not depend on the basis of the states or the unit of the outputs. For two
-    models of one output, :math:`-\log \prod_i \cos^2 \theta_i` is the squared
-    :func:`martin_distance` of their poles. The Stein equations are solved
+    models of one output and of equal order, :math:`-\log \prod_i \cos^2 \theta_i` is
+    the squared :func:`martin_distance` of their poles; it is not where the orders
+    differ, unless the shorter model is padded with states of pole 0. The Stein
+    equations are solved
     as linear systems of size :math:`d_1 d_2`, at cost :math:`O((d_1 d_2)^3)`: for
     small d. Angles below the square root of the machine epsilon are rounding
     errors. Differentiable where the angles differ from each other and from 0.
