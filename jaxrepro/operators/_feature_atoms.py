@@ -66,7 +66,8 @@ def feature_atoms(
         slowest: such features are nearly uncorrelated, so that the order in which a
         lower rank drops directions says little.
     gamma_rel : bool, default True
-        Whether ``gamma`` counts relative to the mean square of the features.
+        Whether to multiply ``gamma`` by the trace of the centred covariance of the
+        features of the states (all rows but the last).
 
     Returns
     -------
