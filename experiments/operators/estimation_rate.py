@@ -51,7 +51,7 @@ class Config:
     """Regularisation."""
 
 
-QUICK = {"sizes": (100, 400, 1600, 6400), "repeats": 40, "n_limit": 500}
+QUICK = {"sizes": (100, 400, 1600, 6400), "n_limit": 500}
 PAPERS = (
     "germain2026spectral",
     "kostic2022learning",
