@@ -91,7 +91,11 @@ class Program:
         )
         index = vector(dtype=np.uint32)
         params = {name: vector(dtype=x.dtype) for name, x in columns.items()}
-        self.compiled = launch.lower(index, index, params).compile()
+        self._turns = np.full(len(devices), batch, np.int32)
+        turns = jax.ShapeDtypeStruct(
+            self._turns.shape, np.int32, sharding=self._sharding
+        )
+        self.compiled = launch.lower(turns, index, index, params).compile()
 
     def memory(self) -> int:
         """Bytes on one device: arguments, results and what is between."""
@@ -113,7 +117,7 @@ class Program:
             lambda x: np.pad(x, (0, padding), mode="edge"),
             (seed.astype(np.uint32), point.astype(np.uint32), dict(params)),
         )
-        return self.compiled(*jax.device_put(arguments, self._sharding))
+        return self.compiled(*jax.device_put((self._turns, *arguments), self._sharding))
 
 
 @functools.lru_cache(maxsize=_KEPT)
@@ -141,17 +145,30 @@ def _checked(one):
     return checked
 
 
-def _vmapped(one, *arguments):
+def _vmapped(one, turns, *arguments):
     return jax.vmap(one)(arguments)
 
 
-def _mapped(one, *arguments):
-    # Without barriers a loop of one turn would be merged with what is around it,
-    # and its numbers would be rounded differently.
-    def isolated(x):
-        return jax.lax.optimization_barrier(one(jax.lax.optimization_barrier(x)))
+def _mapped(one, turns, *arguments):
+    """The trials one after the other, in a program that does not show their number.
 
-    return jax.lax.map(isolated, arguments)
+    A loop whose length the compiler knows to be 1 is merged with what is around it,
+    and its numbers are rounded differently. So the length is an argument, and there
+    are two rows at least; barriers keep the rest of a turn to itself.
+    """
+    size = arguments[0].shape[0]
+    extra = max(0, 2 - size)
+    rows = jax.tree.map(lambda x: jnp.pad(x, (0, extra), mode="edge"), arguments)
+
+    def turn(i, results):
+        row = jax.lax.optimization_barrier(jax.tree.map(lambda x: x[i], rows))
+        result = jax.lax.optimization_barrier(one(row))
+        return jax.tree.map(lambda xs, x: xs.at[i].set(x), results, result)
+
+    shapes = jax.eval_shape(one, jax.tree.map(lambda x: x[0], rows))
+    blank = jax.tree.map(lambda x: jnp.zeros((size + extra, *x.shape), x.dtype), shapes)
+    results = jax.lax.fori_loop(0, turns[0], turn, blank)
+    return jax.tree.map(lambda xs: xs[:size], results)
 
 
 def is_memory(error: Exception) -> bool:

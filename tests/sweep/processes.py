@@ -52,6 +52,14 @@ def train(key, params):
     return {"curve": curve, "weights": weights, "turns": turns, "rest": rest}
 
 
+def moments(key, params):
+    """Numbers that are rounded otherwise in a program that shows one trial only."""
+    x = jax.random.normal(key, (20,))
+    y = params["lr"] * x * x + params["wd"] * x + x / params["lr"]
+    mean = jnp.mean(y * x - y * params["lr"])
+    return {"mean": mean, "norm": jnp.linalg.norm(y - x * params["wd"])}
+
+
 def digest(result):
     """Hash of all bits of a result, the status included."""
     hashed = hashlib.sha256()
@@ -94,14 +102,14 @@ def run(out, seeds, exact, batch, **options):
     )
 
 
-def table(folder, counts, batches):
+def table(folder, name, counts, batches):
     """Digests of all numbers of devices and batch sizes, on virtual devices."""
     names = {"exact": {}, "vmap": {}}
     for mode, digests in names.items():
         for batch in batches:
             for count in counts:
                 result = sweep(
-                    train,
+                    globals()[name],
                     SPACE,
                     seeds=3,
                     exact=mode == "exact",

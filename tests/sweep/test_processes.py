@@ -23,17 +23,36 @@ def call(command, folder, *args, flags=""):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def digests(name, folder, counts, batches):
+    """Digests of a table of devices and batch sizes, on four virtual devices."""
+    flags = "--xla_force_host_platform_device_count=4"
+    return call("table", folder, name, counts, batches, flags=flags)
+
+
 @pytest.mark.distributed
 @pytest.mark.parametrize(
-    ("counts", "batches"),
+    ("name", "counts", "batches"),
     [
-        ([1, 4], [1, 8]),
-        pytest.param([1, 2, 4], [1, 2, 5, 8, 30], marks=pytest.mark.slow),
+        ("train", [1, 4], [1, 8]),
+        ("moments", [2, 4], [1, 8]),
+        ("moments", [1], [1, 2, 8]),
+        pytest.param("train", [1, 2, 4], [1, 2, 5, 8, 30], marks=pytest.mark.slow),
+        pytest.param(
+            "moments",
+            [1, 4],
+            [8],
+            marks=[
+                pytest.mark.slow,
+                pytest.mark.xfail(
+                    reason="XLA compiles programs of one device and of several in "
+                    "other ways, and may round them differently"
+                ),
+            ],
+        ),
     ],
 )
-def test_devices_and_batch_sizes(counts, batches, tmp_path):
-    flags = "--xla_force_host_platform_device_count=4"
-    answer = call("table", tmp_path, counts, batches, flags=flags)
+def test_devices_and_batch_sizes(name, counts, batches, tmp_path):
+    answer = digests(name, tmp_path, counts, batches)
     assert len(answer["exact"]) == len(counts) * len(batches)
     assert len(set(answer["exact"].values())) == 1
     for batch in batches:
