@@ -73,7 +73,8 @@ def feature_atoms(
     -------
     SpectralAtoms
         ``rank`` atoms on the m features; compare them with atoms that were taken
-        with the same ``params`` only. NaN where a traced number is out of range.
+        with the same ``params`` only. NaN where a traced number is out of range;
+        weights of 0 if all features are constant to within :math:`T` rounding errors.
 
     Raises
     ------
@@ -135,4 +136,10 @@ def _fit(params, windows, gamma, *, apply, rank, gamma_rel):
     check_shape("apply(params, windows)", f, (len(windows), "m"))
     check_real("apply(params, windows)", f)
     fx, fy = (g - jnp.mean(g, axis=0, keepdims=True) for g in (f[:-1], f[1:]))
+    # Features that do not move differ from their mean by its rounding, of which a
+    # relative gamma would make eigenvalues.
+    size = jnp.max(jnp.abs(f), axis=0)
+    rounding = len(f) * jnp.finfo(fx.dtype).eps * size
+    moves = jnp.any(jnp.max(jnp.abs(fx), axis=0) > rounding)
+    fx = jnp.where(moves | ~jnp.all(jnp.isfinite(f)), fx, 0)
     return reduced_rank_regression(fx, fy, gamma=gamma, rank=rank, gamma_rel=gamma_rel)

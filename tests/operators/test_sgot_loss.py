@@ -91,6 +91,21 @@ def test_atoms_are_those_of_regression_with_intercept(x64):
     np.testing.assert_allclose(offset.lam, atoms.lam, rtol=1e-8)
 
 
+def test_features_that_do_not_move_have_no_atoms(x64):
+    # Their mean is rounded, and a relative gamma knows no scale to compare that with.
+    for value in (0.1, 0.3, 0.7, 1.0):
+        still = np.full((2, T, D), value)
+        assert not np.any(atoms_of(parameters(), still).weight > 0)
+        value = op.sgot_loss(
+            parameters(), still, np.array([-0.1 + 1j, -0.1 - 1j]), DT,
+            gamma=1e-3, rank=RANK, apply=apply,
+        )  # fmt: skip
+        assert np.isnan(value)
+    # One feature that moves is enough, however little, and has its own atom.
+    moving = np.where(np.arange(D) == 0, 1e-6 * recordings(), 0.7)
+    assert np.any(atoms_of(parameters(), moving).weight > 0)
+
+
 @pytest.mark.parametrize("name", ["mag_floor", "gap_tol"])
 def test_traced_numbers_out_of_range_give_nan(name):
     operator = jnp.array([[0.8, 0.1], [0.2, 0.7]])
