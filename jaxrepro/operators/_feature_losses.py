@@ -66,10 +66,11 @@ def vamp2_loss(
     As :math:`-\operatorname{tr}\,(C_x + \gamma I)^{-1} C_{xy} (C_y + \gamma I)^{-1}
     C_{xy}^\top`, without roots; features that are constant, or combinations of the
     others, change neither value nor derivative. With ``gamma=0`` the loss does not
-    change under invertible affine maps of the features. It is computed from features
-    divided by the size of their largest entry, and :math:`\gamma` by its square, which
-    changes nothing but the range of numbers that it bears. Cost :math:`O(n m^2 + m^3)`.
-    The score is the paper's; the derivative of the pseudo-inverse is ours.
+    change under invertible affine maps of the features: each is divided by the power
+    of two next to its largest centred entry first, so that their units may differ by
+    any factor. With a positive :math:`\gamma` all are divided by one such number, and
+    :math:`\gamma` by its square, which changes nothing but the range of numbers. Cost
+    :math:`O(n m^2 + m^3)`. The score is the paper's; the derivative of the pseudo-inverse is ours.
 
     References
     ----------
@@ -108,14 +109,20 @@ def _vamp2(fx, fy, gamma):
 def _in_units_of_size(f, gamma):
     """Centred features and their regularisation, so that no square leaves the range.
 
-    The loss does not depend on the unit, so its derivative is left out.
+    The loss does not depend on the unit, so its derivative is left out. Without a
+    regularisation each feature has its own unit, and a constant one is left out.
     """
+    raw = jnp.max(jnp.abs(f), axis=0)
     f = f - jnp.mean(f, axis=0, keepdims=True)
-    size = jax.lax.stop_gradient(jnp.max(jnp.abs(f)))
+    own = jax.lax.stop_gradient(jnp.max(jnp.abs(f), axis=0))
+    moves = ~(own <= len(f) * jnp.finfo(f.dtype).eps * jax.lax.stop_gradient(raw))
+    own = jnp.where(moves, own, jnp.inf)
+    largest = jnp.max(jnp.where(moves, own, 0))
+    common = jnp.exp2(-jnp.floor(jnp.log2(jnp.where(largest > 0, largest, 1))))
     # A power of two, so that nothing is rounded. As a factor: the compiler would turn
     # two quotients into one by a square.
-    scale = jnp.exp2(-jnp.floor(jnp.log2(jnp.where(size > 0, size, 1))))
-    return f * scale, gamma * scale * scale
+    scale = jnp.where(gamma == 0, jnp.exp2(-jnp.floor(jnp.log2(own))), common)
+    return f * scale[None, :], gamma * common * common
 
 
 @paper("haochen2021provable", "spectral contrastive loss")

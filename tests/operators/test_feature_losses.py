@@ -75,6 +75,20 @@ def test_vamp2_of_eigenfunctions_is_the_sum_of_squares(x64):
     assert float(jnp.min(losses)) > -(values[1] ** 2)
 
 
+def test_vamp2_does_not_depend_on_the_unit_of_each_feature(x64):
+    rng = np.random.default_rng(0)
+    fx = rng.normal(size=(50, 3)) + 1
+    fy = 0.5 * fx + rng.normal(size=(50, 3))
+    units = np.array([1e-8, 1.0, 1e8])
+    want = vamp2_loss(fx, fy)
+    np.testing.assert_allclose(vamp2_loss(fx * units, fy / units), want, rtol=1e-12)
+    # A constant feature is left out, though its mean is rounded.
+    still = np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 0.1])
+    pair = [f * still[0] + still[1] for f in (fx, fy)]
+    want = vamp2_loss(fx[:, :2], fy[:, :2])
+    np.testing.assert_allclose(vamp2_loss(*pair), want, rtol=1e-12)
+
+
 def test_vamp2_leaves_out_constant_and_repeated_features(x64, features):
     fx, fy = (jnp.asarray(f) for f in features)
 
