@@ -39,6 +39,12 @@ def pair_up(atoms, partner):
     return atoms._replace(lam=mirror(atoms.lam), right=mirror(right), left=mirror(left))
 
 
+def mean_with_mirror(z, partner):
+    """Mean of each column and the conjugate of its partner's: real vectors if alone."""
+    mutual = partner[partner] == jnp.arange(len(partner))
+    return jnp.where(mutual, (z + z[..., partner].conj()) / 2, z)
+
+
 def symmetric_plan(plan, partner, other_partner):
     """Mean of a plan and its mirror image, which costs the same."""
     return (plan + plan[partner][:, other_partner]) / 2

@@ -47,8 +47,10 @@ def interpolate(
         As in :func:`operator_barycenter`.
     n_starts : int, default 2
         Whether to start each mean from the nearer end (1) or from both (2).
-    real
-        As in :func:`operator_barycenter`.
+    real : bool, default True
+        As in :func:`operator_barycenter`: whether the operators are real and the path
+        is kept real, which it cannot be for negative real eigenvalues (frequency
+        :math:`+\pi/dt`, no mirror image) that are matched with others.
 
     Returns
     -------
@@ -67,7 +69,9 @@ def interpolate(
     -----
     With the cost ``"quad"`` and plans that do not change along the way, eigenvalues
     move on straight lines: frequencies glide, where the mean of the matrices keeps
-    both and adds damping.
+    both and adds damping. Where a real atom is matched with half of a conjugate pair,
+    there are two best plans, mirror images of each other; with ``real=True`` steps
+    take their mean, and eigenvalues leave the straight lines.
 
     References
     ----------

@@ -78,6 +78,55 @@ def test_reference(reference, two, k):
         assert np.abs(operator.imag).max() < 1e-8
 
 
+# Two real operators between whose vectors lies a set of singular matrices.
+GENERAL = np.array(
+    [
+        [[2.178, 0.491, 1.45], [0.403, 1.328, 0.408], [-1.431, -0.818, -0.663]],
+        [[0.418, 0.791, -0.046], [-0.445, 1.033, 0.138], [-0.782, -0.142, 1.259]],
+    ]
+)
+
+
+def is_real_mean(mean, dt):
+    operator = operator_from_atoms(mean.atoms, dt, real=False)
+    product = mean.atoms.left.conj().T @ mean.atoms.right
+    np.testing.assert_allclose(product, np.eye(len(product)), atol=1e-10)
+    return np.abs(operator.imag).max() < 1e-8 and np.all(
+        mean.history <= mean.history[0]
+    )
+
+
+def test_mean_of_real_operators_is_real():
+    # Blocks of 4, for the program of the reference.
+    wide = [scipy.linalg.block_diag(a, m) for a, m in zip(GENERAL, (0.5, 0.7))]
+    batch = atoms_of(wide, 0.1)
+    mean = operator_barycenter(batch, np.array([0.75, 0.25]), eta=0.5, n_iter=N_ITER)
+    assert is_real_mean(mean, 0.1)
+    assert mean.objective < mean.history[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cost", ["quad", "paper"])
+def test_means_from_every_start_are_real(cost):
+    batch = atoms_of(GENERAL, 0.1)
+    for t in (0.25, 0.5):
+        for k in (0, 1):
+            mean = operator_barycenter(
+                batch, np.array([1 - t, t]), eta=0.5, cost=cost, init=member(batch, k)
+            )
+            assert is_real_mean(mean, 0.1)
+            assert mean.objective <= mean.history[0]
+
+
+@pytest.mark.slow
+def test_path_between_real_operators_is_real():
+    ends = atoms_of(GENERAL, 0.1)
+    path = interpolate(member(ends, 0), member(ends, 1), np.array([0.25]), eta=0.5)
+    assert is_real_mean(member(path, 0), 0.1)
+    # From the nearer end, as small steps (0.003) find it.
+    np.testing.assert_allclose(path.objective, 0.3277030206, rtol=1e-8)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cost", ["quad", "paper"])
 def test_objective_is_that_of_single_distances(two, cost):
@@ -97,9 +146,9 @@ def test_steps_that_the_cost_of_the_paper_needs(two):
         operator_barycenter(two, eta=0.1, cost="paper", n_iter=n).objective
     )
     gaps = np.array([objective(n) for n in (150, 600, 2400)]) / objective(10000) - 1
-    np.testing.assert_allclose(
-        np.log10(gaps), [-2.9, -4.9, -6.7], atol=0.3
-    )  # a factor of 2
+    # The best point on the way hangs on rounding: a factor of 2 up, of 10 down.
+    stated = np.array([1e-3, 1e-5, 2e-7])
+    assert np.all((stated / 10 < gaps) & (gaps < 2 * stated))
 
 
 def test_no_nearby_operator_is_better(two):
@@ -323,7 +372,13 @@ def test_unit_of_the_data_does_not_matter():
             [unit * z for z in signals], dt=5 * DT, n_delays=15, rank=4, gamma=1e-3
         )
         means.append(operator_barycenter(batch, eta=0.3, n_iter=N_ITER))
-    assert means[0].objective < 0.9 * means[0].history[0]
+        # No system is a better mean, and none gets below a mean without constraints.
+        systems = [
+            mean_cost(member(batch, k), batch, [1 / 3] * 3, eta=0.3, convention="quad")
+            for k in range(3)
+        ]
+        assert means[-1].objective < min(systems)
+        assert means[-1].objective > measure_barycenter(batch, eta=0.3).objective
     for mean in means[1:]:
         np.testing.assert_allclose(mean.objective, means[0].objective, rtol=1e-6)
 
