@@ -160,8 +160,8 @@ def operator_barycenter(
 
     With ``cost="paper"`` the eigenvalues converge as slowly as the vectors: for two
     systems of four atoms (``eta=0.1``) the objective lies 1e-3 above its limit after
-    150 steps, at most 1e-5 after 600 and 2e-7 after 2400, relative; with ``"quad"`` it is
-    3e-8 after 150. An ``lr`` of 0.1 is better in few steps, one of 0.01 in many.
+    150 steps, at most 1e-5 after 600 and 2e-7 after 2400, relative; with ``"quad"`` it
+    is 3e-8 after 150. An ``lr`` of 0.1 is better in few steps, one of 0.01 in many.
 
     The lengths of the vectors in ``batch`` and ``init`` do not matter. The result is
     NaN for traced ``lr``, ``eta`` or ``scaling`` out of range, and if the start is

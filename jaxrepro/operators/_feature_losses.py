@@ -70,7 +70,8 @@ def vamp2_loss(
     of two next to its largest centred entry first, so that their units may differ by
     any factor. With a positive :math:`\gamma` all are divided by one such number, and
     :math:`\gamma` by its square, which changes nothing but the range of numbers. Cost
-    :math:`O(n m^2 + m^3)`. The score is the paper's; the derivative of the pseudo-inverse is ours.
+    :math:`O(n m^2 + m^3)`. The score is the paper's; the derivative of the
+    pseudo-inverse is ours.
 
     References
     ----------
