@@ -248,7 +248,10 @@ def _operator_barycenter(
         return result._replace(atoms=from_coordinates(space, result.atoms))
 
     results = jax.lax.map(descend, starts)
-    best = jnp.nanargmin(results.objective)
+    # The first of the starts that are best up to rounding: starts that meet order
+    # their atoms differently, and rounding must not choose between them.
+    slack = 1 + jnp.sqrt(jnp.finfo(results.objective.dtype).eps)
+    best = jnp.argmax(results.objective <= slack * jnp.nanmin(results.objective))
     return jax.tree.map(lambda x: x[best], results)
 
 
