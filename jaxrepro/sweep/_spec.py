@@ -72,6 +72,11 @@ def sweep_spec(
             name: [static_label(x) for x in values]
             for name, values in space.options.items()
         },
+        # Labels do not tell all values apart: 1 and True, two lambdas, long arrays.
+        "options_sha256": {
+            name: [_identity(x) for x in values]
+            for name, values in space.options.items()
+        },
         "columns_sha256": {name: array_hash(x) for name, x in columns.items()},
         "seeds": trials.seeds,
         "base_seed": trials.base_seed,
@@ -156,6 +161,24 @@ class _ArrayLabel(str):
 def _without_address(text):
     """A text that is the same in every process."""
     return re.sub(r" at 0x[0-9a-f]+", "", text)
+
+
+def _identity(value):
+    """What a static value is, beyond its label: type, numbers, source and closure."""
+    parts = [type(value).__qualname__, static_label(value)]
+    if isinstance(value, np.ndarray | jax.Array):
+        parts.append(_ArrayLabel.of(value))
+    if callable(value):
+        cells = getattr(value, "__closure__", None) or ()
+        held = jax.tree.map(_ArrayLabel.of, [cell.cell_contents for cell in cells])
+        parts += [_source_hash(value), _without_address(repr(held))]
+        parts.append(_without_address(repr(getattr(value, "__defaults__", None))))
+        # Lambdas of one line share its text.
+        code = getattr(value, "__code__", None)
+        if code is not None:
+            numbers = [x for x in code.co_consts if not inspect.iscode(x)]
+            parts.append((code.co_code, code.co_names, repr(numbers)))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _source_hash(fn):

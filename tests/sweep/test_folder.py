@@ -388,3 +388,31 @@ def test_the_automatic_batch_leaves_every_worker_something(tmp_path):
     for index in range(2):
         result = run(tmp_path, worker=(index, 2), batch_per_device="auto")
         assert result["status"].values.sum() == 2 * (index + 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (lambda x: x, lambda x: 100 * x),
+        (lambda x, factor=1: factor * x, lambda x, factor=5: factor * x),
+        ((lambda c: lambda x: c * x)(1), (lambda c: lambda x: c * x)(5)),
+    ],
+)
+def test_static_functions_of_one_name_are_told_apart(tmp_path, first, second):
+    trial = lambda key, params, *, a: a(params["x"])
+    sweep(trial, Static(a=[first]) * Grid(x=[1.0]), out=tmp_path)
+    with pytest.raises(SweepMismatchError, match="options_sha256"):
+        sweep(trial, Static(a=[second]) * Grid(x=[1.0]), out=tmp_path)
+
+
+def test_static_values_that_are_equal_or_long_are_told_apart(tmp_path):
+    trial = lambda key, params, *, a: params["x"] * (2.0 if a is True else 7.0)
+    sweep(trial, Static(a=[True]) * Grid(x=[1.0]), out=tmp_path / "bool")
+    with pytest.raises(SweepMismatchError, match="options_sha256"):
+        sweep(trial, Static(a=[1]) * Grid(x=[1.0]), out=tmp_path / "bool")
+    long, other = np.arange(3000.0), np.arange(3000.0)
+    other[1500] = 1e6
+    total = lambda key, params, *, a: params["x"] * a.sum()
+    sweep(total, Static(a=[long]) * Grid(x=[1.0]), out=tmp_path / "long")
+    with pytest.raises(SweepMismatchError, match="options_sha256"):
+        sweep(total, Static(a=[other]) * Grid(x=[1.0]), out=tmp_path / "long")
