@@ -4,7 +4,6 @@ from ._checks import (
     check_choice as check_choice,
     check_integer as check_integer,
     check_interval as check_interval,
-    check_key as check_key,
     check_nonempty as check_nonempty,
     check_precision as check_precision,
     check_real as check_real,
@@ -26,6 +25,7 @@ from ._errors import (
     DataUnavailableError as DataUnavailableError,
     MissingExtraError as MissingExtraError,
 )
+from ._key import check_key as check_key
 from ._matmul import matmul as matmul
 from ._mesh import check_mesh as check_mesh, replicate as replicate
 from ._quadrature import (

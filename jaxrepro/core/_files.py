@@ -38,9 +38,7 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 def _write(path: Path, write: Callable[[IO[bytes]], object], *, exclusive=False):
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A name of its own also for a second thread of this process.
-    unique = f".tmp-{os.getpid()}-{secrets.token_hex(4)}-{path.name}"
-    temporary = path.with_name(unique)
+    temporary = temporary_path(path)
     try:
         with open(temporary, "wb") as file:
             write(file)
@@ -60,6 +58,11 @@ def _write(path: Path, write: Callable[[IO[bytes]], object], *, exclusive=False)
         raise
     _sync_folder(path.parent)
     return True
+
+
+def temporary_path(path: Path) -> Path:
+    """A name beside ``path``, of this call alone, also if threads write at once."""
+    return path.with_name(f".tmp-{os.getpid()}-{secrets.token_hex(4)}-{path.name}")
 
 
 def _sync_folder(folder: Path) -> None:

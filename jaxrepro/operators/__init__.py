@@ -13,11 +13,9 @@ from ._atoms import (
     biorthonormalize as biorthonormalize,
     spectral_atoms as spectral_atoms,
 )
-from ._barycenter import (
-    BarycenterResult as BarycenterResult,
-    operator_barycenter as operator_barycenter,
-)
+from ._barycenter import operator_barycenter as operator_barycenter
 from ._clusters import AtomClusters as AtomClusters, cluster_atoms as cluster_atoms
+from ._descent import BarycenterResult as BarycenterResult
 from ._difference_pairwise import (
     hs_pairwise as hs_pairwise,
     operator_norm_pairwise as operator_norm_pairwise,

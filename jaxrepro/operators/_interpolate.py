@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import ArrayLike, Real
 
 from ..core import check_interval, check_shape, paper
-from ._barycenter import BarycenterResult, operator_barycenter
+from ._barycenter import operator_barycenter
+from ._descent import BarycenterResult
 from ._measure import KernelAtoms, SpectralAtoms, check_pair, clear_padding
 
 

@@ -11,13 +11,12 @@ from .. import ot
 from ..core import check_integer, paper
 from ._barycenter import (
     COSTS,
-    BarycenterResult,
     barycenter_weights,
-    mean_eigenvalues,
     nearest_systems,
     normalised_weights,
 )
 from ._coordinates import from_coordinates, to_coordinates
+from ._descent import BarycenterResult, mean_eigenvalues
 from ._ground_cost import check_traced, unit_cost
 from ._measure import KernelAtoms, SpectralAtoms, check_atoms, live_atoms
 from ._overlap import unit_atoms

@@ -1,7 +1,7 @@
 """Distributions of a hyper-parameter, as maps of a uniform number in [0, 1)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,3 +130,24 @@ def from_unit(distribution: Distribution, unit: np.ndarray) -> np.ndarray:
         case Choice(values):
             values = np.asarray(values)
             return values[np.floor(unit * len(values)).astype(np.int64)]
+
+
+def check_distributions(
+    distributions: Mapping[str, Distribution],
+) -> Mapping[str, Distribution]:
+    """The distributions, if there is one and all are right."""
+    if not distributions:
+        raise ValueError("distributions: expected at least one; got none")
+    for name, distribution in distributions.items():
+        check_distribution(name, distribution)
+    return distributions
+
+
+def sampled(
+    distributions: Mapping[str, Distribution], unit: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Columns of hyper-parameters from unit samples of shape (n, d)."""
+    return {
+        name: from_unit(distribution, unit[:, j])
+        for j, (name, distribution) in enumerate(distributions.items())
+    }

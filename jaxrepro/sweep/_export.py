@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core import MissingExtraError
-from ..core._files import to_json, write_npz
+from ..core._files import temporary_path, to_json, write_npz
 from ._load import load
 from ._tidy import tidy
 
@@ -135,8 +134,7 @@ def _arrays(dataset) -> dict[str, Any]:
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
     """A name beside ``path`` to write to, which takes its place at the end."""
-    unique = f".tmp-{os.getpid()}-{secrets.token_hex(4)}-{path.name}"
-    temporary = path.with_name(unique)
+    temporary = temporary_path(path)
     try:
         yield temporary
         if temporary.is_file():
@@ -144,7 +142,7 @@ def _replacing(path: Path) -> Iterator[Path]:
                 os.fsync(file.fileno())
         if temporary.is_dir() and path.is_dir():
             # A rename replaces no folder that has files.
-            old = path.with_name(f".old{unique}")
+            old = temporary_path(path)
             os.replace(path, old)
             os.replace(temporary, path)
             shutil.rmtree(old)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core import check_integer
-from ._distributions import Distribution
-from ._samplers import check_distributions, sampled, worst_last
+from ._distributions import Distribution, check_distributions, sampled
+from ._samplers import worst_last
 from ._space import Space
 from ._spaces import Points, Static
 

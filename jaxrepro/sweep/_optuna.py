@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core import MissingExtraError, check_integer
-from ._distributions import Choice, Distribution, IntUniform, LogUniform
-from ._samplers import check_distributions, worst_last
+from ._distributions import (
+    Choice,
+    Distribution,
+    IntUniform,
+    LogUniform,
+    check_distributions,
+)
+from ._samplers import worst_last
 from ._space import Space
 from ._spaces import Points
 

@@ -1,13 +1,14 @@
 """Plots of a sweep's result: curves with a band over seeds, and heat maps."""
 
 import importlib.util
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core import MissingExtraError
 from ._engine import DONE
-from ._summary import check_over, nearer_to_geometric, real_output
+from ._summary import check_over, real_output
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -223,3 +224,18 @@ def _edges(values):
     first, last = centres[0] - gaps[0] / 2, centres[-1] + gaps[-1] / 2
     edges = np.concatenate([[first], inner, [last]])
     return (np.exp(edges) if geometric else edges), None
+
+
+def nearer_to_geometric(values: np.ndarray) -> bool:
+    """Whether numbers are spaced more evenly on a logarithmic than a linear scale."""
+    if values.dtype.kind not in "iuf":
+        return False
+    steps = np.unique(values.astype(float))
+    if len(steps) < 3 or not (steps[0] > 0 and math.isfinite(steps[-1])):
+        return False
+
+    def unevenness(x):
+        gaps = np.diff(x)
+        return gaps.std() / gaps.mean()
+
+    return bool(unevenness(np.log(steps)) < unevenness(steps) - 1e-6)

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from ..core import check_integer
-from ._distributions import Distribution, check_distribution, from_unit
+from ._distributions import Distribution, check_distributions, sampled
 from ._space import Space
 from ._spaces import Points, sobol_unit
 
@@ -118,27 +118,6 @@ class SobolSearch:
 
     def tell(self, points: Space, values: np.ndarray) -> None:
         """Nothing: the points do not depend on results."""
-
-
-def check_distributions(
-    distributions: dict[str, Distribution],
-) -> dict[str, Distribution]:
-    """The distributions, if there is one and all are right."""
-    if not distributions:
-        raise ValueError("distributions: expected at least one; got none")
-    for name, distribution in distributions.items():
-        check_distribution(name, distribution)
-    return distributions
-
-
-def sampled(
-    distributions: dict[str, Distribution], unit: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Columns of hyper-parameters from unit samples of shape (n, d)."""
-    return {
-        name: from_unit(distribution, unit[:, j])
-        for j, (name, distribution) in enumerate(distributions.items())
-    }
 
 
 def worst_last(values: np.ndarray, points: Space) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core import check_integer
-from ._distributions import Distribution, check_distribution, from_unit
+from ._distributions import Distribution, check_distributions, sampled
 from ._space import Axis, Space, column, equal_columns
 
 
@@ -143,7 +143,8 @@ class Random(Space):
     def __init__(self, n: int, seed: int, **distributions: Distribution):
         check_integer("n", n)
         unit = np.random.default_rng(seed).random((n, len(distributions)))
-        super().__init__([_sampled(unit, distributions)])
+        columns = sampled(check_distributions(distributions), unit)
+        super().__init__([Axis(None, equal_columns(columns))])
 
 
 class Sobol(Space):
@@ -190,7 +191,8 @@ class Sobol(Space):
                 stacklevel=2,
             )
         unit = sobol_unit(n, len(distributions), seed, scramble=scramble)
-        super().__init__([_sampled(unit, distributions)])
+        columns = sampled(check_distributions(distributions), unit)
+        super().__init__([Axis(None, equal_columns(columns))])
 
 
 def sobol_unit(n: int, d: int, seed: int, *, scramble: bool = True) -> np.ndarray:
@@ -205,16 +207,6 @@ def sobol_unit(n: int, d: int, seed: int, *, scramble: bool = True) -> np.ndarra
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The balance properties")
         return qmc.Sobol(d, scramble=scramble, **options).random(n)
-
-
-def _sampled(unit: np.ndarray, distributions: Mapping[str, Distribution]) -> Axis:
-    for name, distribution in distributions.items():
-        check_distribution(name, distribution)
-    values = {
-        name: from_unit(distribution, unit[:, j])
-        for j, (name, distribution) in enumerate(distributions.items())
-    }
-    return Axis(None, equal_columns(values))
 
 
 class Static(Space):

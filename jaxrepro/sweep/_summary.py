@@ -1,6 +1,5 @@
 """Statistics over seeds, without the trials that failed."""
 
-import math
 import re
 import warnings
 from collections.abc import Sequence
@@ -242,18 +241,3 @@ def scalar_output(ds: "xarray.Dataset", var: str) -> "xarray.DataArray":
             f"select an entry, as in ds.isel({inner[0]}=-1)"
         )
     return values
-
-
-def nearer_to_geometric(values: np.ndarray) -> bool:
-    """Whether numbers are spaced more evenly on a logarithmic than a linear scale."""
-    if values.dtype.kind not in "iuf":
-        return False
-    steps = np.unique(values.astype(float))
-    if len(steps) < 3 or not (steps[0] > 0 and math.isfinite(steps[-1])):
-        return False
-
-    def unevenness(x):
-        gaps = np.diff(x)
-        return gaps.std() / gaps.mean()
-
-    return bool(unevenness(np.log(steps)) < unevenness(steps) - 1e-6)

@@ -6,6 +6,7 @@ import xarray
 
 from jaxrepro.core import MissingExtraError
 from jaxrepro.sweep import heatmap_plot, learning_curve_plot
+from jaxrepro.sweep._plots import nearer_to_geometric
 
 PLOTS = [
     lambda ds: learning_curve_plot(ds, "loss", x="lr"),
@@ -157,3 +158,13 @@ def test_bad_heatmap(runs):
             x="rate",
             y="solver",
         )
+
+
+@pytest.mark.parametrize(
+    ("values", "geometric"),
+    [([1, 2, 4], True), ([1e-4, 3e-4, 1e-3, 3e-3], True), ([1, 2, 3], False)]
+    + [([1, 10], False), ([0, 1, 10, 100], False), ([-1, 1, 10], False)]
+    + [([100, 1, 10], True), (["a", "b", "c"], False), ([1, 1, 1], False)],
+)
+def test_nearer_to_geometric(values, geometric):
+    assert nearer_to_geometric(np.array(values)) is geometric

@@ -148,7 +148,7 @@ bad = {
     "overflow": (lambda: Grid(dtype=np.float16, a=[1e6]), "a: .* float16 holds"),
     "unsigned": (lambda: Grid(a=[2**63]), "a: expected numbers that int64 holds"),
     "no point": (lambda: Random(0, 0, a=Uniform(0, 1)), "n: expected .*; got 0"),
-    "no distribution": (lambda: Random(2, 0), "space: expected at least one"),
+    "no distribution": (lambda: Random(2, 0), "distributions: expected at least one"),
     "order": (lambda: Random(1, 0, a=Uniform(1, 0)), "a: expected finite low <= high"),
     "log": (lambda: Random(1, 0, a=LogUniform(0, 1)), "a: expected low > 0"),
     "int": (lambda: Random(1, 0, a=IntUniform(0, 0.5)), "a: expected integers in Int"),

@@ -5,7 +5,6 @@ import pytest
 import xarray
 
 from jaxrepro.sweep import Grid, Points, Static, best, summarise, sweep
-from jaxrepro.sweep._summary import nearer_to_geometric
 
 
 @pytest.fixture
@@ -142,16 +141,6 @@ def test_best_of_a_sweep_of_points_and_options():
 def test_bad_best(runs, var, options, message):
     with pytest.raises(ValueError, match=message):
         best(runs, var, **options)
-
-
-@pytest.mark.parametrize(
-    ("values", "geometric"),
-    [([1, 2, 4], True), ([1e-4, 3e-4, 1e-3, 3e-3], True), ([1, 2, 3], False)]
-    + [([1, 10], False), ([0, 1, 10, 100], False), ([-1, 1, 10], False)]
-    + [([100, 1, 10], True), (["a", "b", "c"], False), ([1, 1, 1], False)],
-)
-def test_nearer_to_geometric(values, geometric):
-    assert nearer_to_geometric(np.array(values)) is geometric
 
 
 def test_failing_trials_of_a_sweep_are_left_out():
