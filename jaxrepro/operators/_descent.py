@@ -109,7 +109,9 @@ def descend(targets, weights, start, eta, scaling, lr, *, options, n_iter, real)
     eta = jnp.where((lr > 0) & (lr < jnp.inf), eta, jnp.nan)
 
     def unit(free, lam):
-        right, left = _bound(free, live)
+        return normalised(*_bound(free, live), lam)
+
+    def normalised(right, left, lam):
         norm = jnp.where(live, safe_norm(left, 0), 1).astype(left.dtype)
         return SpectralAtoms(lam, right, left / norm, start.weight)
 
@@ -146,15 +148,15 @@ def descend(targets, weights, start, eta, scaling, lr, *, options, n_iter, real)
             return mean_eigenvalues(weights, plans, targets.lam, live)
         return jax.lax.complex(*free.lam) * unit_of_lam
 
-    def condition(free):
-        _, left = _bound(free, live)
+    def longest(left):
         return jnp.max(jnp.where(live, safe_norm(left, 0), 0))
 
     optimiser = optax.scale_by_adam()
 
     def step(carry, count):
         (free, lam, state), best, rate = carry
-        plans = symmetric(transport(unit(free, lam)))
+        right, left = _bound(free, live)
+        plans = symmetric(transport(normalised(right, left, lam)))
         loss = lambda free: objective(free, eigenvalues(free, plans), plans)
         value, gradient = jax.value_and_grad(loss)(free)
         here = _Best(value, best.first, free, eigenvalues(free, plans))
@@ -162,7 +164,7 @@ def descend(targets, weights, start, eta, scaling, lr, *, options, n_iter, real)
         # Between two real operators may lie a set where R is singular and L grows
         # without bounds: a step that ends there, or above the start, is undone, and
         # next ones are shorter.
-        good = (value <= here.first) & (condition(free) <= worst)
+        good = (value <= here.first) & (longest(left) <= worst)
         best = _choose(good & ~(value > best.value), here, best)
         updates, moved = optimiser.update(gradient, state)
         size = -lr * rate * (1 + jnp.cos(jnp.pi * count / n_iter)) / 2
@@ -177,7 +179,9 @@ def descend(targets, weights, start, eta, scaling, lr, *, options, n_iter, real)
         _parts(start.right), _parts(start.left), _parts(start.lam / unit_of_lam)
     )
     inputs = jax.vmap(_scaled)(targets).left
-    worst = _MARGIN * jnp.maximum(condition(free), jnp.max(safe_norm(inputs, 1)))
+    worst = _MARGIN * jnp.maximum(
+        longest(_bound(free, live)[1]), jnp.max(safe_norm(inputs, 1))
+    )
     worst = jax.lax.stop_gradient(worst)
     nothing = jnp.full((), jnp.nan, eta.dtype)
     carry = (

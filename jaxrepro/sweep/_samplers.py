@@ -18,6 +18,25 @@ class Sampler(Protocol):
     made and on the calls since. A stopped search then asks for the same points
     again and finds their results on disk. If it has an attribute ``budget``, the
     name of a hyper-parameter, only points with the largest of it may be best.
+
+    Examples
+    --------
+    A sampler that goes where the best point was, with a smaller and smaller step:
+
+    >>> import numpy as np
+    >>> from jaxrepro.sweep import Points, Sampler
+    >>> class Narrowing:
+    ...     centre, width = 0.5, 0.5
+    ...
+    ...     def ask(self, n):
+    ...         ends = self.centre - self.width, self.centre + self.width
+    ...         return Points({"x": np.linspace(*ends, n)})
+    ...
+    ...     def tell(self, points, values):
+    ...         self.centre = points.columns["x"][np.nanargmin(values)]
+    ...         self.width /= 2
+    >>> isinstance(Narrowing(), Sampler)
+    True
     """
 
     def ask(self, n: int) -> Space:
