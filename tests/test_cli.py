@@ -66,7 +66,7 @@ def test_wrong_names_are_usage_errors(capsys, args, message):
 
 @pytest.mark.parametrize(
     "args",
-    [[], ["statuss"], ["status"], ["export", "run"], ["doctor", "--fast"], ["-x"]],
+    [[], ["state"], ["status"], ["export", "run"], ["doctor", "--fast"], ["-x"]],
 )
 def test_usage_errors_exit_with_2(capsys, args):
     with pytest.raises(SystemExit) as caught:

@@ -182,11 +182,14 @@ def best(
     right = ds["status"] == DONE
     kept = values.astype(np.float64).where(right)
     if over is None:
-        means, counts, sems = kept, right.astype(int), kept * np.nan
+        means, counts, standard_errors = kept, right.astype(int), kept * np.nan
     else:
         means, counts = kept.mean(over), right.sum(over)
-        sems = kept.std(over, ddof=1) / np.sqrt(counts.where(counts > 0))
-    means, counts, sems = (x.transpose(*means.dims) for x in (means, counts, sems))
+        root = np.sqrt(counts.where(counts > 0))
+        standard_errors = kept.std(over, ddof=1) / root
+    means, counts, standard_errors = (
+        x.transpose(*means.dims) for x in (means, counts, standard_errors)
+    )
     scores = np.where(counts.values >= min_ok, means.values, np.nan)
     if np.isnan(scores).all():
         raise ValueError(
@@ -195,7 +198,7 @@ def best(
         )
     flat = np.nanargmin(scores) if mode == "min" else np.nanargmax(scores)
     place = dict(zip(means.dims, (int(i) for i in np.unravel_index(flat, means.shape))))
-    value, sem, count = (float(x.isel(place)) for x in (means, sems, counts))
+    value, sem, count = (float(x.isel(place)) for x in (means, standard_errors, counts))
     return Best(_params(means, place), value, sem, int(count))
 
 
