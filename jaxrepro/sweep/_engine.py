@@ -1,5 +1,6 @@
 """The loop over launches: one in flight, memory given back, bad trials set apart."""
 
+import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -217,11 +218,17 @@ class Engine:
         except Exception as error:
             if is_memory(error):
                 raise _OutOfMemory(self._arguments(interval)[0]) from error
-            return self._one_by_one(interval, sink)
+            if _is_interrupt(error):
+                return KeyboardInterrupt()
+            return self.one_by_one(interval, sink)
         status = rows.pop(STATUS)
         sink.commit(start, rows, status)
 
-    def _one_by_one(self, interval, sink):
+    def one_by_one(self, interval: Interval, sink: Sink) -> BaseException | None:
+        """Run trials alone and commit them together.
+
+        Returns the exception of a trial if that is to stop the sweep.
+        """
         job, rows, failure = self.job, [], None
         for position in range(*interval):
             single = position, position + 1
@@ -230,6 +237,9 @@ class Engine:
             except Exception as error:
                 if is_memory(error):
                     raise _OutOfMemory(self._arguments(single)[0]) from error
+                if _is_interrupt(error):
+                    failure = KeyboardInterrupt()
+                    break
                 record = self._describe(position, error)
                 if self._on_error == "raise":
                     error.add_note(f"in the trial {record}")
@@ -251,14 +261,13 @@ class Engine:
         """What is known of a trial that raised, for the folder's ``errors.jsonl``."""
         group, seed, point, params = self._arguments((position, position + 1))
         options = self.job.trials.space.groups[group]
-        lines = [line for line in str(error).splitlines() if line.strip()]
         return {
             "trial": int(self.job.at(np.asarray([position]))[0]),
             "seed": int(seed[0]),
             "point": int(point[0]),
             "params": {name: values[0].item() for name, values in params.items()},
             "options": {name: static_label(x) for name, x in options.items()},
-            "error": f"{type(error).__name__}: {lines[-1] if lines else ''}",
+            "error": f"{type(error).__name__}: {_telling(error)}",
         }
 
     def _memory_text(self, group):
@@ -273,9 +282,32 @@ def _fetch(flying, n):
     """Outputs and status without the padding; raises what the launch raised."""
     if isinstance(flying, Exception):
         raise flying
-    leaves, ok = jax.device_get(flying)
-    status = np.where(ok[:n], DONE, NON_FINITE).astype(np.int8)
-    return {name: np.asarray(x)[:n] for name, x in leaves.items()} | {STATUS: status}
+    parts = jax.device_get(flying)
+    ok = np.concatenate([ok for _, ok in parts])[:n]
+    leaves = {
+        name: np.concatenate([leaves[name] for leaves, _ in parts])[:n]
+        for name in parts[0][0]
+    }
+    return leaves | {STATUS: np.where(ok, DONE, NON_FINITE).astype(np.int8)}
+
+
+def _telling(error):
+    """The line of a message that says most.
+
+    Errors of callbacks come with a traceback, after which comes what was raised, and
+    at times advice below a ruler.
+    """
+    lines = str(error).splitlines()
+    frames = [i for i, line in enumerate(lines) if line.startswith('  File "')]
+    if not frames:
+        return next((line for line in reversed(lines) if line.strip()), "")
+    raised = itertools.takewhile(lambda x: not x.startswith("---"), lines[frames[-1] :])
+    return " ".join(line.strip() for line in list(raised)[1:] if line.strip())
+
+
+def _is_interrupt(error):
+    """Whether Ctrl-C came while a callback was at work: JAX raises its own error."""
+    return _telling(error).startswith("KeyboardInterrupt")
 
 
 class _OutOfMemory(Exception):

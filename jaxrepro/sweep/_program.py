@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import SingleDeviceSharding
 
 from ._outputs import all_finite, flatten, storable
 from ._trials import Trials, trial_key
@@ -61,6 +62,11 @@ def _check_numbers(name, leaf):
 class Program:
     """A static group's trials, ``batch`` on each device at a time, compiled once.
 
+    Each device has a program of its own, which does not know of the others: XLA rounds
+    a program for several devices differently from one for a single device, and one
+    large ``vmap`` with annotations would let all devices wait for each other in every
+    step of a loop.
+
     Parameters
     ----------
     one : callable
@@ -84,55 +90,64 @@ class Program:
         exact: bool,
         columns: Mapping[str, np.ndarray],
     ):
-        self.size = batch * len(devices)
-        launch, self._sharding = _launch_function(one, tuple(devices), exact)
-        vector = functools.partial(
-            jax.ShapeDtypeStruct, (self.size,), sharding=self._sharding
-        )
-        index = vector(dtype=np.uint32)
-        params = {name: vector(dtype=x.dtype) for name, x in columns.items()}
-        self._turns = np.full(len(devices), batch, np.int32)
-        turns = jax.ShapeDtypeStruct(
-            self._turns.shape, np.int32, sharding=self._sharding
-        )
-        self.compiled = launch.lower(turns, index, index, params).compile()
+        self.batch, self.size = batch, batch * len(devices)
+        dtypes = {name: x.dtype for name, x in columns.items()}
+        function, self._memories = _launch_function(one, exact)
+        self._shape = batch, *dtypes.items()
+        # Traced one after the other, compiled side by side.
+        lowered = [_lower(function, device, batch, dtypes) for device in devices]
+        with ThreadPoolExecutor() as pool:
+            self._on_devices = list(
+                pool.map(lambda program: program.compile(), lowered)
+            )
 
     def memory(self) -> int:
         """Bytes on one device: arguments, results and what is between."""
-        stats: Any = self.compiled.memory_analysis()
-        return (
-            stats.temp_size_in_bytes
-            + stats.argument_size_in_bytes
-            + stats.output_size_in_bytes
-        )
+        if self._shape not in self._memories:  # asking takes milliseconds
+            stats: Any = self._on_devices[0].memory_analysis()
+            self._memories[self._shape] = (
+                stats.temp_size_in_bytes
+                + stats.argument_size_in_bytes
+                + stats.output_size_in_bytes
+            )
+        return self._memories[self._shape]
 
     def launch(self, seed: np.ndarray, point: np.ndarray, params: Mapping[str, Any]):
         """Start up to ``size`` trials; the result is not waited for.
 
-        It is the outputs by name, and whether they are finite, with a row a trial and
-        rows of padding at the end.
+        It is, for each device, the outputs by name and whether they are finite, with a
+        row a trial and rows of padding at the end.
         """
         padding = self.size - len(seed)
         arguments = jax.tree.map(
             lambda x: np.pad(x, (0, padding), mode="edge"),
             (seed.astype(np.uint32), point.astype(np.uint32), dict(params)),
         )
-        return self.compiled(*jax.device_put((self._turns, *arguments), self._sharding))
+        turns = np.asarray(self.batch, np.int32)
+
+        def rows(i):
+            share = slice(i * self.batch, (i + 1) * self.batch)
+            return jax.tree.map(lambda x: x[share], arguments)
+
+        programs = enumerate(self._on_devices)
+        return [program(turns, *rows(i)) for i, program in programs]
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _launch_function(one, devices, exact):
-    """The jitted function of a launch, and how its arguments lie on the devices."""
-    mesh = Mesh(np.asarray(devices), ("trial",))
-    split = PartitionSpec("trial")
+def _launch_function(one, exact):
+    """The jitted function of a launch, and the memory that its programs take."""
     body = functools.partial(_mapped if exact else _vmapped, _checked(one))
-    # shard_map, since annotations on one large vmap would let all devices wait for
-    # each other in every step of a loop. Its check would refuse ordinary code that
-    # starts a scan from a constant; trials exchange nothing anyway.
-    sharded = jax.shard_map(
-        body, mesh=mesh, in_specs=split, out_specs=split, check_vma=False
-    )
-    return jax.jit(sharded), NamedSharding(mesh, split)
+    return jax.jit(body), {}
+
+
+def _lower(function, device, batch, dtypes):
+    """The program of a launch on a device, not compiled yet."""
+    sharding = SingleDeviceSharding(device)
+    vector = functools.partial(jax.ShapeDtypeStruct, (batch,), sharding=sharding)
+    params = {name: vector(dtype=dtype) for name, dtype in dtypes.items()}
+    turns = jax.ShapeDtypeStruct((), np.int32, sharding=sharding)
+    index = vector(dtype=np.uint32)
+    return function.lower(turns, index, index, params)
 
 
 def _checked(one):
@@ -167,7 +182,7 @@ def _mapped(one, turns, *arguments):
 
     shapes = jax.eval_shape(one, jax.tree.map(lambda x: x[0], rows))
     blank = jax.tree.map(lambda x: jnp.zeros((size + extra, *x.shape), x.dtype), shapes)
-    results = jax.lax.fori_loop(0, turns[0], turn, blank)
+    results = jax.lax.fori_loop(0, turns, turn, blank)
     return jax.tree.map(lambda xs: xs[:size], results)
 
 

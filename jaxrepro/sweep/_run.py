@@ -12,11 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..core import citations
 from ..core._provenance import environment, git_state
 from ._batch import automatic_batch
 from ._dataset import Table, attributes
-from ._engine import Engine, Sink
+from ._engine import RAISED, STATUS, Engine, Sink
 from ._schedule import Worker
 from ._spec import check_same_source, check_same_sweep
 from ._store import Store
@@ -68,26 +70,58 @@ def run_in_folder(
             f"out: {store.folder} holds a sweep; choose another folder, or resume=True"
         )
     spec = store.read_spec()
-    size = spec["batch"] if batch == "auto" else int(batch)
+    size = spec["batch"] if batch == "auto" else _batch(engine, batch, worker.count)
     _check_resume(specification(size), spec, store, strict=resume == "strict")
     if engine.job.order is not None:
         store.write_order(engine.job.order)
     store.note("invocations", invocation(fn, engine, worker))
     store.sweep_up()
+    sink = Sink(store.write_part, lambda record: store.note("errors", record))
     engine.run(
         [(part.start, part.stop) for part in store.parts()],
-        Sink(store.write_part, lambda record: store.note("errors", record)),
+        sink,
         batch=size,
         block_size=spec["block_size"],
         worker=worker,
         progress=progress,
     )
+    if resume == "retry":
+        _retry(engine, store, sink, spec["block_size"], worker)
+
+
+def _retry(engine, store, sink, block_size, worker):
+    """Run the trials that raised again."""
+    for part in store.parts():
+        if (part.start // block_size) % worker.count == worker.index:
+            _retry_part(engine, store, sink, part)
+
+
+def _retry_part(engine, store, sink, part):
+    """Run the trials of a part that raised; the part is replaced as a whole."""
+    job = engine.job
+    rows = store.read_part(part, job.outputs, job.trials.n_trials)
+
+    def replace(start, results, status):
+        for name, values in {**results, STATUS: status}.items():
+            rows[name][start - part.start] = values[0]
+
+    sink, failure = sink._replace(commit=replace), None
+    raised = part.start + np.flatnonzero(rows[STATUS] == RAISED)
+    for i in map(int, raised):
+        if failure := engine.one_by_one((i, i + 1), sink):
+            break
+    if len(raised):
+        status = rows.pop(STATUS)
+        store.write_part(part.start, rows, status)
+    if failure:
+        raise failure
 
 
 def _batch(engine, batch, n_workers):
-    if batch != "auto":
-        return int(batch)
     job = engine.job
+    if batch != "auto":
+        # A larger launch would be padding.
+        return min(int(batch), -(-job.trials.group_size // len(job.devices)))
     each = -(-job.trials.group_size // n_workers)  # so that every worker has a block
     return automatic_batch(lambda size: engine.program(0, size), job.devices, each)
 

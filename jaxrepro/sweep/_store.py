@@ -29,7 +29,7 @@ from ._spec import FORMAT, array_hash
 _NAME = re.compile(r"part-(\d{9,})-(\d{9,})\.npz")
 _TEMPORARY = re.compile(r"\.tmp-(\d+)-")
 _IMPORTED = time.time()
-STATUS = "status"
+STATUS, START = "status", "start"
 
 
 class Part(NamedTuple):
@@ -126,6 +126,7 @@ class Store(NamedTuple):
         """Commit the results of the positions from ``start`` on."""
         name = f"part-{start:09d}-{start + len(status):09d}.npz"
         arrays = {f"value/{key}": x for key, x in results.items()} | {STATUS: status}
+        arrays[START] = np.asarray(start)  # a file may be given another's name
         with self._writing():
             write_npz(self.folder / "parts" / name, arrays)
 
@@ -135,7 +136,9 @@ class Store(NamedTuple):
         """These outputs, and ``status``, of a part of ``n_trials`` trials."""
         wanted = {f"value/{x.name}": x for x in outputs}
         wanted[STATUS] = Output(STATUS, (), "int8")
-        arrays = _read(part.path, wanted)
+        arrays = _read(part.path, [*wanted, START])
+        if arrays[START] != part.start:
+            raise _damaged(part.path, f"its trials start at {arrays[START]}")
         size = part.stop - part.start
         if size < 1 or part.stop > n_trials:
             raise _damaged(part.path, f"the sweep has positions 0 to {n_trials}")

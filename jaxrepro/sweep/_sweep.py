@@ -74,16 +74,16 @@ def sweep(
         of a launch then run one after the other, which is slower: a little on CPU,
         far more on accelerators.
     batch_per_device : int or "auto", default "auto"
-        Trials a device and launch. By default what fits the memory, at most 64 on
-        CPU.
+        Trials a device and launch; not more than there are. By default what fits the
+        memory, at most 64 on CPU.
     devices : sequence of devices, optional
         By default all of this process.
     out : str or Path, optional
         Folder for the results; None keeps them in memory only.
-    resume : bool or "strict", default True
+    resume : bool, "strict" or "retry", default True
         Whether to go on with a sweep that ``out`` holds. "strict" refuses if the
         source of ``fn`` has changed, True warns, False refuses a folder that holds
-        a sweep.
+        a sweep. "retry" also runs the trials that raised again.
     worker : tuple of int, optional
         ``(i, n)``: run the i-th of n shares, into the same ``out`` as the others.
         By default what :func:`worker_from_env` says if there is a folder. n may
@@ -146,7 +146,7 @@ def sweep(
     """
     check_choice("keys", keys, KEYS)
     check_choice("on_error", on_error, ("record", "raise"))
-    check_choice("resume", resume, (True, False, "strict"))
+    check_choice("resume", resume, (True, False, "strict", "retry"))
     if batch_per_device != "auto":
         batch_per_device = check_integer("batch_per_device", batch_per_device)
     if not isinstance(space, Space):

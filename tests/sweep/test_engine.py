@@ -5,6 +5,7 @@ import json
 import logging
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -336,7 +337,7 @@ def test_bad_trials_spoil_no_others(exact, tmp_path):
     (record,) = map(json.loads, (tmp_path / "errors.jsonl").read_text().splitlines())
     assert record["trial"] == 4
     assert record["params"] == {"x": 5.0}
-    assert "five is not served" in record["error"]
+    assert record["error"] == "JaxRuntimeError: ValueError: five is not served"
     state = status(tmp_path)
     assert (state.ok, state.non_finite, state.raised) == (6, 1, 1)
     assert sweep(picky, SPACE, **options).equals(result)  # in memory, and once more
@@ -372,6 +373,88 @@ def test_launches_that_fail_one_after_the_other(tmp_path):
     with pytest.raises(Exception, match="ValueError: no"):
         sweep(fn, SPACE, batch_per_device=2, on_error="raise", out=tmp_path)
     assert status(tmp_path).done == 2
+
+
+def served_later(refused):
+    """A trial that raises where its value is in ``refused``."""
+
+    def fn(key, params):
+        def host(x):
+            if np.isin(x, refused).any():
+                raise ValueError("not served")
+            return x
+
+        shape = jax.ShapeDtypeStruct((), jnp.float32)
+        x = jax.pure_callback(host, shape, params["x"], vmap_method="expand_dims")
+        return {"y": x, "draw": jax.random.normal(key)}
+
+    return fn
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_trials_that_raised_run_again_when_asked(workers, tmp_path):
+    options = {"seeds": 2, "batch_per_device": 3, "exact": True}
+    refused = [2.0, 5.0, 6.0]
+    fn = served_later(refused)
+    sweep(fn, SPACE, out=tmp_path, **options)
+    assert status(tmp_path).raised == 6
+    refused.remove(5.0)
+    assert (sweep(fn, SPACE, out=tmp_path, **options)["status"] == 3).sum() == 6
+    for i in range(workers):
+        again = {"resume": "retry", "worker": (i, workers)}
+        sweep(fn, SPACE, out=tmp_path, **again, **options)
+    state = status(tmp_path)
+    assert (state.ok, state.raised) == (12, 4)
+    refused.clear()
+    with pytest.raises(FileExistsError):
+        sweep(fn, SPACE, out=tmp_path, resume=False, **options)
+    result = sweep(fn, SPACE, out=tmp_path, resume="retry", **options)
+    assert result.equals(sweep(fn, SPACE, **options))
+
+
+def test_retry_keeps_a_part_until_its_trials_have_run(monkeypatch, tmp_path):
+    refused = [2.0]
+    fn, options = served_later(refused), {"out": tmp_path, "batch_per_device": 8}
+    before = sweep(fn, SPACE, **options)
+    monkeypatch.setattr(Store, "write_part", lambda *args: 1 / 0)  # killed here
+    refused.clear()
+    with pytest.raises(ZeroDivisionError):
+        sweep(fn, SPACE, resume="retry", **options)
+    assert load(tmp_path).equals(before)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_an_interrupt_within_a_callback_stops_the_sweep(batch, tmp_path):
+    def fn(key, params):
+        def host(x):
+            if np.any(x == 5):
+                raise KeyboardInterrupt
+            return x
+
+        shape = jax.ShapeDtypeStruct((), jnp.float32)
+        return jax.pure_callback(host, shape, params["x"], vmap_method="expand_dims")
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(fn, SPACE, batch_per_device=batch, out=tmp_path)
+    held = load(tmp_path, partial=True)["status"].values[:, 0]
+    assert set(held[:3]) == {1}
+    assert held[4] == 0
+    assert not (tmp_path / "errors.jsonl").exists()
+
+
+def test_messages_of_errors_are_told_from_what_surrounds_them(tmp_path):
+    def fn(key, params):
+        return eqx.error_if(params["x"], params["x"] > 7, "above seven")
+
+    sweep(fn, SPACE, out=tmp_path)
+    (record,) = map(json.loads, (tmp_path / "errors.jsonl").read_text().splitlines())
+    assert record["error"] == "JaxRuntimeError: _EquinoxRuntimeError: above seven"
+
+
+def test_launches_are_not_larger_than_the_sweep(monkeypatch):
+    sizes = faulty_launches(monkeypatch, lambda size: False)
+    sweep(draw, SPACE, seeds=2, batch_per_device=10**9)
+    assert sizes == [16]
 
 
 def test_a_bug_in_a_later_program_keeps_the_launch_before(monkeypatch, tmp_path):
