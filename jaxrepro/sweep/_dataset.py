@@ -1,7 +1,7 @@
 """The result as a labelled data set."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,21 @@ from ._outputs import Output
 
 if TYPE_CHECKING:
     import xarray
+
+
+# What a result says of its origin.
+_ATTRIBUTES = (
+    "fn",
+    "base_seed",
+    "keys",
+    "exact",
+    "batch_per_device",
+    "created",
+    "elapsed_seconds",
+    "versions",
+    "git_commit",
+    "citations",
+)
 
 
 class Table:
@@ -33,7 +48,14 @@ class Table:
         self.outputs = [
             Output(x["name"], tuple(x["shape"]), x["dtype"]) for x in spec["outputs"]
         ]
-        self.values = {x.name: blank(x, n) for x in self.outputs}
+        try:
+            self.values = {x.name: blank(x, n) for x in self.outputs}
+        except MemoryError as error:
+            shapes = ", ".join(f"{x.name} {list(x.shape)}" for x in self.outputs)
+            raise MemoryError(
+                f"fn: {n} trials with outputs {shapes} do not fit the memory of the "
+                f"host ({error}); return less, or run fewer trials at a time"
+            ) from error
         self.status = np.full(n, NOT_RUN, np.int8)
 
     def fill(
@@ -85,13 +107,42 @@ def make_labels(
     taken: Sequence[str],
 ) -> dict[str, Any]:
     """``dims``, ``coords`` and ``attrs`` of the result, if they fit the outputs."""
+    for kind, given in (("dims", dims), ("coords", coords), ("attrs", attrs)):
+        if given is not None and not isinstance(given, Mapping):
+            raise TypeError(f"{kind}: expected a dict; got {given!r}")
     labels = {
-        "dims": {name: tuple(axes) for name, axes in (dims or {}).items()},
-        "coords": {name: np.asarray(x).tolist() for name, x in (coords or {}).items()},
-        "attrs": dict(attrs or {}),
+        "dims": {name: _axes(name, axes) for name, axes in (dims or {}).items()},
+        "coords": {name: _ticks(name, x) for name, x in (coords or {}).items()},
+        "attrs": {name: _attribute(name, x) for name, x in (attrs or {}).items()},
     }
-    _check_labels(labels, outputs, taken)
+    _check_labels(labels, outputs, [*taken, "point", "status"])
     return labels
+
+
+def _axes(name, axes):
+    if isinstance(axes, str) or not isinstance(axes, Iterable):
+        raise TypeError(f"dims: expected a tuple of names for {name!r}; got {axes!r}")
+    return tuple(axes)
+
+
+def _ticks(name, values):
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "biufU":
+        raise TypeError(
+            f"coords: expected a list of numbers or texts for {name!r}; got {values!r}"
+        )
+    return array.tolist()
+
+
+def _attribute(name, value):
+    """An attribute that netCDF can hold."""
+    if name in _ATTRIBUTES:
+        raise ValueError(
+            f"attrs: expected names other than {', '.join(_ATTRIBUTES)}; got {name!r}"
+        )
+    if not isinstance(name, str) or np.asarray(value).dtype.kind not in "biufU":
+        raise TypeError(f"attrs: expected texts and numbers; got {name!r}: {value!r}")
+    return value
 
 
 def _check_labels(labels, outputs, taken):

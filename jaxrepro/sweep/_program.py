@@ -49,13 +49,15 @@ def _trial_function(fn, base_seed, keys, items):
 
 
 def _check_numbers(name, leaf):
+    kind = type(leaf).__name__
     try:
-        dtype = jnp.result_type(leaf)
+        # A text would be read as the name of a dtype.
+        dtype = None if isinstance(leaf, str | bytes) else jnp.result_type(leaf)
     except TypeError:
-        dtype, kind = None, type(leaf).__name__
-    else:
-        kind = "a key"
-    if dtype is None or jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        dtype = None
+    if dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        dtype, kind = None, "a key"
+    if dtype is None:
         raise TypeError(f"fn: expected arrays of numbers; got {kind} in {name!r}")
 
 

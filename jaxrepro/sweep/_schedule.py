@@ -93,13 +93,17 @@ def cost_order(
     """Trial number at each execution position: groups in order, dearest point first."""
     if cost is None:
         return None
+    if not callable(cost):
+        raise TypeError(f"cost: expected a function of the columns; got {cost!r}")
     columns, n_points = trials.space.columns, trials.space.n_points
-    costs = np.asarray(cost(columns), float)
-    if costs.shape != (n_points,) or not np.isfinite(costs).all():
+    given = cost(columns)
+    costs = np.asarray(given)
+    numbers = costs.dtype.kind in "biuf" and costs.shape == (n_points,)
+    if not numbers or not np.isfinite(costs).all():
         raise ValueError(
-            f"cost: expected {n_points} finite numbers, one a point; got {costs!r}"
+            f"cost: expected {n_points} finite numbers, one a point; got {given!r}"
         )
-    each = np.repeat(costs, len(trials.seeds))
+    each = np.repeat(costs.astype(float), len(trials.seeds))
     within = np.argsort(-each, kind="stable")
     firsts = np.arange(len(trials.space.groups)) * trials.group_size
     return (firsts[:, None] + within).ravel()

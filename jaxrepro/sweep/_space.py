@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -122,6 +123,8 @@ class Space:
 
 
 def _check_name(name: str, names: Sequence[str], numbered: Sequence[str]) -> None:
+    if not name or "/" in name:
+        raise ValueError(f"space: expected names without a slash; got {name!r}")
     if names.count(name) > 1:
         raise ValueError(f"{name}: expected names used once; got it twice")
     reserved = dict.fromkeys([*_RESERVED, *numbered])
@@ -158,7 +161,21 @@ def column(name: str, values, dtype=None) -> np.ndarray:
         bad = array[~np.isfinite(array)][0]
         raise ValueError(f"{name}: expected finite numbers; got {bad}")
     wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}
-    return _cast(name, array, wide[array.dtype.kind] if dtype is None else dtype)
+    return _cast(
+        name, array, wide[array.dtype.kind] if dtype is None else _dtype(dtype)
+    )
+
+
+def _dtype(dtype):
+    try:
+        known = np.dtype(dtype)
+    except TypeError:
+        known = None
+    if known is None or known.kind not in "biuf":
+        raise TypeError(
+            f"dtype: expected one of numbers, such as 'float32'; got {dtype!r}"
+        )
+    return known
 
 
 def _kind(values):
@@ -169,20 +186,32 @@ def _kind(values):
 
 def device_columns(space: Space) -> dict[str, np.ndarray]:
     """Hyper-parameters at every point, in the default dtypes of JAX."""
-    return {
-        name: _cast(name, values, jax.dtypes.canonicalize_dtype(values.dtype))
-        for name, values in space.columns.items()
-    }
+    columns = {}
+    for name, values in space.columns.items():
+        dtype = jax.dtypes.canonicalize_dtype(values.dtype)
+        advice = "; enable 64-bit numbers in JAX, or choose others"
+        cast = _cast(name, values, dtype, advice if dtype != values.dtype else "")
+        if len(np.unique(cast)) < len(np.unique(values)):
+            warnings.warn(
+                f"{name}: some values are equal once they are {dtype}{advice}",
+                stacklevel=3,
+            )
+        columns[name] = cast
+    return columns
 
 
-def _cast(name, values, dtype):
+def _cast(name, values, dtype, advice=""):
     with np.errstate(over="ignore", invalid="ignore"):
         cast = values.astype(dtype)
-    exact = np.array_equal(cast, values)
-    if not (exact if cast.dtype.kind in "biu" else np.isfinite(cast).all()):
+    held = cast == values
+    if cast.dtype.kind == "f":
+        # Rounded, but neither infinite nor flushed to 0.
+        small = np.finfo(cast.dtype).tiny
+        held = np.isfinite(cast) & ((values == 0) | (np.abs(cast) >= small))
+    if not held.all():
         raise ValueError(
-            f"{name}: expected numbers that {cast.dtype} holds; got {values.min()} to "
-            f"{values.max()}; enable 64-bit numbers in JAX, or choose others"
+            f"{name}: expected numbers that {cast.dtype} holds; got "
+            f"{values[~held][0]}{advice}"
         )
     return cast
 

@@ -1,6 +1,7 @@
 """The kinds of spaces: grids, lists of points, samples, and static options."""
 
 import inspect
+import itertools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,8 +28,9 @@ class Grid(Space):
     TypeError
         If a value is no number.
     ValueError
-        If there is no hyper-parameter, a list is empty, a value is not finite or a
-        name has a meaning in the result (``seed``, ``point``, ``status``, ``key``).
+        If there is no hyper-parameter, a list is empty, a value is not finite or
+        stands there twice, or a name has a meaning in the result (``seed``,
+        ``point``, ``status``, ``key``).
 
     Examples
     --------
@@ -41,6 +43,13 @@ class Grid(Space):
         if not values:
             raise ValueError("space: expected at least one hyper-parameter; got none")
         columns = {name: column(name, x, dtype) for name, x in values.items()}
+        for name, x in columns.items():
+            first, counts = np.unique(x, return_counts=True)
+            if (counts > 1).any():
+                raise ValueError(
+                    f"{name}: expected each value once, since values label the result; "
+                    f"got {first[counts > 1][0]} {counts.max()} times"
+                )
         super().__init__([Axis(name, {name: x}) for name, x in columns.items()])
 
 
@@ -142,6 +151,7 @@ class Random(Space):
 
     def __init__(self, n: int, seed: int, **distributions: Distribution):
         check_integer("n", n)
+        check_integer("seed", seed, minimum=0)
         unit = np.random.default_rng(seed).random((n, len(distributions)))
         columns = sampled(check_distributions(distributions), unit)
         super().__init__([Axis(None, equal_columns(columns))])
@@ -185,6 +195,7 @@ class Sobol(Space):
         self, n: int, seed: int, *, scramble: bool = True, **distributions: Distribution
     ):
         check_integer("n", n)
+        check_integer("seed", seed, minimum=0)
         if n & (n - 1):
             warnings.warn(
                 f"n: a Sobol sequence is balanced for powers of two; got {n}",
@@ -223,8 +234,8 @@ class Static(Space):
     Raises
     ------
     ValueError
-        If there is no option, a list is empty, or a name has a meaning in the
-        result.
+        If there is no option, a list is empty or holds a value twice, or a name has
+        a meaning in the result.
 
     Examples
     --------
@@ -241,4 +252,9 @@ class Static(Space):
                 raise ValueError(
                     f"{name}: expected a non-empty list of values; got {values!r}"
                 )
+            for a, b in itertools.combinations(tuple(values), 2):
+                if a is b or (type(a) is type(b) and np.array_equal(a, b)):
+                    raise ValueError(
+                        f"{name}: expected each value once; got {a!r} twice"
+                    )
         super().__init__(options={name: tuple(x) for name, x in options.items()})

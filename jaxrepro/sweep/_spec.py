@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import inspect
+import os
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -68,10 +69,7 @@ def sweep_spec(
             {"dim": dim, "columns": {k: _column(x) for k, x in axis.columns.items()}}
             for dim, axis in zip(space.dims, space.axes)
         ],
-        "options": {
-            name: [static_label(x) for x in values]
-            for name, values in space.options.items()
-        },
+        "options": {name: _labels(values) for name, values in space.options.items()},
         # Labels do not tell all values apart: 1 and True, two lambdas, long arrays.
         "options_sha256": {
             name: [_identity(x) for x in values]
@@ -99,7 +97,7 @@ def check_same_sweep(old: Mapping[str, Any], new: Mapping[str, Any], folder) -> 
     differing = [name for name in fields if old.get(name) != new.get(name)]
     if differing:
         lines = [
-            f"  {name}: {_short(old.get(name))} there, {_short(new.get(name))} now"
+            "  {}: {} there, {} now".format(name, *_short(old.get(name), new.get(name)))
             for name in differing
         ]
         raise SweepMismatchError(
@@ -181,9 +179,21 @@ def _identity(value):
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
+def _labels(values):
+    """Labels of static values; numbers tell apart what shares one, as lambdas do."""
+    labels = [static_label(x) for x in values]
+    return [
+        f"{label} [{labels[:i].count(label)}]" if labels.count(label) > 1 else label
+        for i, label in enumerate(labels)
+    ]
+
+
 def _source_hash(fn):
+    fn = getattr(fn, "func", fn)
     try:
-        source = inspect.getsource(getattr(fn, "func", fn))
+        source = inspect.getsource(fn)
+        if getattr(fn, "__name__", "") == "<lambda>":
+            source = _lambda_source(fn.__code__)
     except (OSError, TypeError):  # typed at a prompt, or no Python function
         return None
     return hashlib.sha256(source.encode()).hexdigest()
@@ -200,6 +210,32 @@ def array_hash(array: np.ndarray) -> str:
     return hashlib.sha256(kind.encode() + array.tobytes()).hexdigest()
 
 
-def _short(value):
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _lambda_source(code):
+    """The text of a lambda's body alone; what surrounds it on its lines may change."""
+    places = [
+        (first, last, left, right)
+        for first, last, left, right in code.co_positions()
+        if None not in (first, last, left, right) and (left, right) != (0, 0)
+    ]
+    lines, _ = inspect.findsource(code)
+    first = min((top, left) for top, _, left, _ in places)
+    last = max((bottom, right) for _, bottom, _, right in places)
+    text = [line.encode() for line in lines[first[0] - 1 : last[0]]]
+    text[-1] = text[-1][: last[1]]
+    text[0] = text[0][first[1] :]
+    return b"".join(text).decode()
+
+
+def _short(old, new):
+    """Two texts, cut to what is around their first difference if they are long."""
+    old, new = str(old), str(new)
+    if max(len(old), len(new)) <= 60:
+        return old, new
+    same = len(os.path.commonprefix([old, new]))
+    start = max(0, same - 20)
+
+    def cut(text):
+        head, tail = "..." if start else "", "..." if len(text) > start + 54 else ""
+        return f"{head}{text[start : start + 54]}{tail}"
+
+    return cut(old), cut(new)

@@ -62,7 +62,14 @@ class Store(NamedTuple):
             raise FileNotFoundError(
                 f"out: expected a sweep's folder; got {self.folder}"
             )
-        spec = read_json(self.spec_path, ["format"])
+        try:
+            spec = read_json(self.spec_path, ["format"])
+        except RecordError as error:
+            raise RecordError(
+                f"{error}. The file is damaged; the parts beside it are intact. Remove "
+                "it and run the sweep again, with the very arguments that it was begun "
+                f"with, to write it anew:\n    rm {self.spec_path}"
+            ) from error
         if spec["format"] != FORMAT:
             raise RecordError(
                 f"{self.spec_path}: expected format {FORMAT}; got {spec['format']}, "

@@ -1,6 +1,7 @@
 """The sweep itself: checks, compilation, the run, the result."""
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,8 @@ def sweep(
     SweepMismatchError
         If ``out`` holds another sweep; the message lists each differing field.
     TypeError
-        If ``fn`` returns what is no array of numbers.
+        If an argument is of another kind than asked, or ``fn`` returns what is no
+        array of numbers.
     ValueError
         If the space is empty, names clash, a value is not finite, outputs differ
         between static options, or an option is none of the allowed ones.
@@ -144,9 +146,15 @@ def sweep(
     >>> print(result.end.std("seed").round(0).values)
     [ 1. 10.]
     """
+    if not callable(fn):
+        raise TypeError(f"fn: expected a function; got {fn!r}")
     check_choice("keys", keys, KEYS)
+    check_choice("exact", exact, (True, False))
+    check_choice("progress", progress, (None, True, False))
     check_choice("on_error", on_error, ("record", "raise"))
     check_choice("resume", resume, (True, False, "strict", "retry"))
+    if out is not None and (not isinstance(out, str | os.PathLike) or not str(out)):
+        raise TypeError(f"out: expected the path of a folder; got {out!r}")
     if batch_per_device != "auto":
         batch_per_device = check_integer("batch_per_device", batch_per_device)
     if not isinstance(space, Space):
@@ -158,9 +166,7 @@ def sweep(
     functions = [trial_function(fn, trials, options) for options in space.groups]
     outputs = outputs_of(functions, trials, columns)
     labels = make_labels(dims, coords, attrs, outputs, trials.dims)
-    places = tuple(jax.local_devices() if devices is None else devices)
-    if not places:
-        raise ValueError("devices: expected at least one; got none")
+    places = _places(devices)
     order = cost_order(cost, trials)
     job = Job(trials, columns, order, functions, outputs, places, exact)
     engine = Engine(job, on_error)
@@ -181,3 +187,16 @@ def sweep(
         fn, engine, specification, batch_per_device, store, share, resume, progress
     )
     return load_folder(store, partial=share.count > 1, labels=labels)
+
+
+def _places(devices):
+    """The devices of a sweep, by default all of this process."""
+    if devices is None:
+        return tuple(jax.local_devices())
+    listed = tuple(devices) if isinstance(devices, Iterable) else (devices,)
+    if not listed or not all(isinstance(x, jax.Device) for x in listed):
+        raise TypeError(
+            "devices: expected devices of JAX, such as jax.devices()[:1]; got "
+            f"{devices!r}"
+        )
+    return listed

@@ -529,7 +529,6 @@ def test_progress_shows_on_a_terminal_only(capfd):
         ({"on_error": "ignore"}, "on_error: expected one of"),
         ({"resume": "never"}, "resume: expected one of"),
         ({"base_seed": -1}, "base_seed: expected .*; got -1"),
-        ({"devices": []}, "devices: expected at least one"),
         ({"worker": (0, 2)}, r"out: expected a folder for worker \(0, 2\)"),
         ({"worker": (2, 2), "out": "."}, r"worker: expected \(i, n\)"),
         ({"dims": {"z": ("a",)}}, "dims: expected names of outputs, .*; got 'z'"),
