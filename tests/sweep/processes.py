@@ -18,7 +18,17 @@ import jax
 import jax.numpy as jnp
 import xarray  # noqa: F401  imported once, before the forks
 
-from jaxrepro.sweep import Grid, load, status, sweep
+from jaxrepro.sweep import (
+    Grid,
+    LogUniform,
+    OptunaSearch,
+    RandomSearch,
+    Uniform,
+    load,
+    search,
+    status,
+    sweep,
+)
 
 SPACE = Grid(lr=[1e-3, 0.01, 0.1, 0.3, 3.0], wd=[0.0, 0.1])
 
@@ -173,6 +183,51 @@ def killed(folder):
             }
         )
     )
+
+
+def sampler_of(name):
+    """A sampler that depends on results, or on nothing but its seed."""
+    space = {"lr": LogUniform(1e-3, 1.0), "wd": Uniform(0.0, 0.1)}
+    return {"optuna": OptunaSearch, "random": RandomSearch}[name](7, **space)
+
+
+def look(name, out):
+    """A search of three rounds; its digest beside it."""
+    result = search(
+        lambda key, params: {"end": train(key, params)["curve"][-1]},
+        sampler_of(name),
+        n_rounds=3,
+        batch=6,
+        value="end",
+        seeds=2,
+        out=out,
+        batch_per_device=2,
+    )
+    told = result.trials.drop_attrs()
+    Path(f"{out}.json").write_text(json.dumps([digest(told), result.params]))
+
+
+def searching(folder, name):
+    """Kill a search with SIGKILL in each of its rounds and go on; compare."""
+    wait(fork(look, name, folder / "whole"))
+    slowly()
+    out, kills, where = folder / "killed", 0, []
+
+    def found():
+        return len(list(out.glob("round-*/parts/part-*")))
+
+    for wanted in (2, 8, 14):
+        pid = fork(look, name, out)
+        while found() < wanted:
+            time.sleep(0.001)
+            assert os.waitpid(pid, os.WNOHANG) == (0, 0)
+        os.kill(pid, signal.SIGKILL)
+        kills += os.waitpid(pid, 0)[1] == signal.SIGKILL
+        where.append(found())
+    wait(fork(look, name, out))
+    texts = [Path(f"{folder / x}.json").read_text() for x in ("whole", "killed")]
+    answer = {"kills": kills, "where": where, "equal": texts[0] == texts[1]}
+    print(json.dumps(answer))
 
 
 def workers(folder):

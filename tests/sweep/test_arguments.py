@@ -131,7 +131,12 @@ def test_the_source_of_a_lambda_is_its_own(tmp_path):
     sweep(made(0, ONE_LINE), SPACE, out=out)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sweep(made(1, ONE_LINE.replace("x: x", "x: x + 1")), SPACE, out=out, resume="strict")
+        sweep(
+            made(1, ONE_LINE.replace("x: x", "x: x + 1")),
+            SPACE,
+            out=out,
+            resume="strict",
+        )
     changed = ONE_LINE.replace("params['x']", "params['x'] + 0")
     with pytest.warns(UserWarning, match=r"source of one_line.<lambda> has changed"):
         sweep(made(2, changed), SPACE, out=out)

@@ -59,6 +59,17 @@ def test_killed_sweeps_go_on(tmp_path):
 
 
 @pytest.mark.distributed
+@pytest.mark.parametrize("sampler", ["optuna", "random"])
+def test_killed_searches_go_on(sampler, tmp_path):
+    if sampler == "optuna":
+        pytest.importorskip("optuna")
+    answer = call("searching", tmp_path, sampler)
+    assert answer["kills"] == 3
+    assert answer["where"][-1] < 18
+    assert answer["equal"]
+
+
+@pytest.mark.distributed
 def test_two_workers_share_a_folder(tmp_path):
     answer = call("workers", tmp_path)
     assert answer["equal"] == [True, True]
