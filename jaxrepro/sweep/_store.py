@@ -59,8 +59,10 @@ class Store(NamedTuple):
     def read_spec(self) -> dict[str, Any]:
         """The specification, or a clear error."""
         if not self.spec_path.is_file():
+            rounds = sorted(self.folder.glob("round-*/spec.json"))
+            held = f", a search, with a sweep in {rounds[0].parent}" if rounds else ""
             raise FileNotFoundError(
-                f"out: expected a sweep's folder; got {self.folder}"
+                f"out: expected a sweep's folder; got {self.folder}{held}"
             )
         try:
             spec = read_json(self.spec_path, ["format"])

@@ -14,6 +14,7 @@ from jaxrepro.sweep import (
     Uniform,
     best,
     search,
+    status,
     sweep,
     trial_key,
 )
@@ -206,6 +207,14 @@ def test_resumes_after_a_stop(tmp_path, monkeypatch, stop):
     )
     assert parts == whole  # each trial in one part, none twice
     assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_status_of_a_search_says_where_its_sweeps_are(tmp_path):
+    options = {"n_rounds": 2, "batch": 2, "value": "y", "out": tmp_path}
+    search(lambda key, params: {"y": params["x"]}, RandomSearch(0, **X), **options)
+    with pytest.raises(FileNotFoundError, match=rf"sweep in {tmp_path}/round-000"):
+        status(tmp_path)
+    assert status(tmp_path / "round-001").done == 2
 
 
 def test_goes_on_with_more_rounds(tmp_path):
