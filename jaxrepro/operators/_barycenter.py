@@ -123,8 +123,8 @@ def operator_barycenter(
     steps have converged; those of the other fields are NaN.
 
     With ``cost="paper"`` the eigenvalues converge as slowly as the vectors: for two
-    systems of four atoms (``eta=0.1``) the objective lies about 1.3e-3 above its limit
-    after 150 steps, 5e-6 after 600 and 2e-7 after 2400, relative; with ``"quad"`` it
+    systems of four atoms (``eta=0.1``) the objective lies about 1e-3 above its limit
+    after 150 steps, 1e-5 after 600 and 1e-7 after 2400, relative; with ``"quad"`` it
     is 2e-8 after 150. An ``lr`` of 0.1 is better in few steps, one of 0.01 in many.
 
     The lengths of the vectors in ``batch`` and ``init`` do not matter. The result is

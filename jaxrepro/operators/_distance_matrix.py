@@ -46,9 +46,11 @@ def distance_matrix(
 
     Parameters
     ----------
-    trajectories : list of arrays of shape (T_k, d)
-        Recordings, NumPy or JAX: one row a time step, one column a channel. The
-        lengths T_k may differ, the channels must be the same. One channel only:
+    trajectories : list of arrays of shape (T_k, d), or of lists of these
+        Recordings, NumPy or JAX: one row a time step, one column a channel. A list of
+        several in the place of one is a system that was recorded several times; no
+        window spans two of them. The lengths may differ, the channels must be the
+        same. One channel only:
         pass ``x[:, None]``. Channels of different units should be standardised
         first, over all recordings together.
     dt : float or list of float
@@ -95,6 +97,8 @@ def distance_matrix(
     ValueError
         With the index of the recording: if one is not a matrix, has other
         channels than the first, is too short, or holds NaN or infinite values.
+        Several recordings of a system must each hold a pair of windows, and all
+        together as many pairs as the rank.
         Also if the list is empty, ``dt`` or ``stride`` has another length than
         the list, ``rank`` exceeds the length of a window (``n_delays * d``), or
         a number is out of range.

@@ -38,7 +38,7 @@ def check_length(name, n_frames, n_windows, n_delays, stride) -> None:
 
 
 def check_recordings(trajectories):
-    """The list of recordings, each checked, all with the same channels."""
+    """The recordings of each system, each checked, all with the same channels."""
     shape = getattr(trajectories, "shape", None)
     if shape is not None and len(shape) != 3:
         raise ValueError(
@@ -46,19 +46,33 @@ def check_recordings(trajectories):
             f"of shape {shape}; for one recording pass [x], for one channel of each "
             "row x[:, :, None]"
         )
-    recordings = [
-        concrete_recording(f"trajectories[{k}]", x) for k, x in enumerate(trajectories)
+    named = [
+        _of_one_system(f"trajectories[{k}]", x) for k, x in enumerate(trajectories)
     ]
-    if not recordings:
+    if not named:
         raise ValueError("trajectories: expected at least one recording; got none")
-    channels = recordings[0].shape[1]
-    for k, x in enumerate(recordings):
+    first, channels = next((name, x.shape[1]) for name, x in named[0].items())
+    for name, x in (item for system in named for item in system.items()):
         if x.shape[1] != channels:
             raise ValueError(
-                f"trajectories[{k}]: expected {channels} channels, as in "
-                f"trajectories[0]; got {x.shape[1]}"
+                f"{name}: expected {channels} channels, as in {first}; got {x.shape[1]}"
             )
-    return recordings
+    return named
+
+
+def _of_one_system(name, x):
+    """The recordings of a system by name: one matrix, or a list of matrices."""
+    if not isinstance(x, list | tuple) or not x or np.ndim(x[0]) != 2:
+        return {name: concrete_recording(name, x)}
+    names = [f"{name}[{j}]" for j in range(len(x))]
+    return {part: concrete_recording(part, y) for part, y in zip(names, x)}
+
+
+def joined(recordings):
+    """Recordings below one another, and the number of its recording for each row."""
+    on_host = all(isinstance(x, np.ndarray) for x in recordings)
+    rows = (np if on_host else jnp).concatenate(recordings)
+    return rows, np.repeat(np.arange(len(recordings)), [len(x) for x in recordings])
 
 
 def concrete_recording(name, x):

@@ -22,6 +22,7 @@ from ._recording import (
     check_length,
     check_recordings,
     concrete_recording,
+    joined,
     one_step_each,
     one_stride_each,
     padded,
@@ -155,8 +156,9 @@ def sgot_from_trajectories(
 
     Parameters
     ----------
-    trajectories : list of arrays of shape (T_k, d)
-        Recordings, NumPy or JAX, as in :func:`distance_matrix`.
+    trajectories : list of arrays of shape (T_k, d), or of lists of these
+        Recordings, NumPy or JAX, one or several of each system, as in
+        :func:`distance_matrix`.
     dt : float or list of float
         Time between two rows in seconds, one for all or one for each recording.
     gamma, mag_floor, n_delays, rank, kernel
@@ -224,21 +226,25 @@ def atoms_of_all(
     check_shape("gamma", gamma, ())
     check_interval("gamma", gamma, 0.0, closed="left")
     check_interval("mag_floor", mag_floor, 0.0)
-    recordings = check_recordings(trajectories)
-    n = len(recordings)
+    systems = check_recordings(trajectories)
+    n = len(systems)
     n_delays = check_integer("n_delays", n_delays)
-    rank = _checked_rank(rank, n_delays, recordings[0], kernel)
     strides = one_stride_each(stride, n)
-    for k, x in enumerate(recordings):
-        _check_long_enough(f"trajectories[{k}]", x, n_delays, strides[k], rank)
+    recordings, parts = zip(*(joined(tuple(named.values())) for named in systems))
+    rank = _checked_rank(rank, n_delays, recordings[0], kernel)
+    for k, named in enumerate(systems):
+        _check_system(f"trajectories[{k}]", named, n_delays, strides[k], rank)
     x = padded(recordings)
+    part = np.full(x.shape[:2], -1, np.int32)
+    for row, numbers in zip(part, parts):
+        row[: len(numbers)] = numbers
     dts = one_step_each(dt, n, x.dtype)
     if n_delays > 1 and is_concrete(dts):
         warn_of_spacings(np.multiply(strides, dts))
     return _batch_of_atoms(
-        x, jnp.asarray([len(x) for x in recordings], dtype=jnp.int32),
-        jnp.asarray(strides, dtype=jnp.int32), dts, gamma, mag_floor, kernel,
-        n_delays=n_delays, n_pairs=x.shape[1] - 1 - (n_delays - 1) * min(strides),
+        x, jnp.asarray(part), jnp.asarray(strides, dtype=jnp.int32), dts, gamma,
+        mag_floor, kernel, n_delays=n_delays,
+        n_pairs=x.shape[1] - 1 - (n_delays - 1) * min(strides),
         rank=rank, gamma_rel=gamma_rel,
     )  # fmt: skip
 
@@ -248,7 +254,7 @@ def atoms_of_all(
 )
 def _batch_of_atoms(
     x,
-    length,
+    part,
     stride,
     dt,
     gamma,
@@ -260,15 +266,22 @@ def _batch_of_atoms(
     rank,
     gamma_rel,
 ):
-    """Atoms of padded recordings, a block of them at a time."""
+    """Atoms of padded recordings, a block of them at a time.
+
+    ``part`` numbers the recordings of which the rows of a system come, -1 for padding;
+    no pair of windows takes rows of two.
+    """
     t = jnp.arange(n_pairs + 1, dtype=jnp.int32)
     delays = jnp.arange(n_delays, dtype=jnp.int32)
 
     def atoms(recording):
-        x, length, stride, dt = recording
+        x, part, stride, dt = recording
         rows = t[:, None] + stride * delays[None, :]
-        mask = rows[1:, -1] < length
-        z = x[jnp.minimum(rows, len(x) - 1)].reshape(n_pairs + 1, -1)
+        inside = rows[1:, -1] < len(x)
+        rows = jnp.minimum(rows, len(x) - 1)
+        first, last = part[rows[:-1, 0]], part[rows[1:, -1]]
+        mask = inside & (first == last) & (last >= 0)
+        z = x[rows].reshape(n_pairs + 1, -1)
         fit = reduced_rank_regression(
             z[:-1], z[1:], gamma=gamma, rank=rank, kernel=kernel,
             gamma_rel=gamma_rel, mask=mask,
@@ -279,7 +292,7 @@ def _batch_of_atoms(
     if kernel is not None:
         numbers += 12 * n_pairs**2
     block = max(1, _MOST_NUMBERS // numbers)
-    return jax.lax.map(atoms, (x, length, stride, dt), batch_size=min(len(x), block))
+    return jax.lax.map(atoms, (x, part, stride, dt), batch_size=min(len(x), block))
 
 
 def _checked_rank(rank, n_delays, x, kernel):
@@ -287,6 +300,21 @@ def _checked_rank(rank, n_delays, x, kernel):
         return check_integer("rank", rank, maximum=n_delays * x.shape[1])
     check_kernel(kernel)
     return check_integer("rank", rank)
+
+
+def _check_system(name, named, n_delays, stride, rank):
+    """The recordings of a system together must hold as many pairs as the rank."""
+    if len(named) == 1:
+        (part, x), *_ = named.items()
+        return _check_long_enough(part, x, n_delays, stride, rank)
+    for part, x in named.items():
+        check_length(part, len(x), 2, n_delays, stride)
+    n_pairs = sum(len(x) - (n_delays - 1) * stride - 1 for x in named.values())
+    if n_pairs < rank:
+        raise ValueError(
+            f"{name}: expected recordings with {rank} pairs of windows in all, one for "
+            f"each atom; got {n_pairs}"
+        )
 
 
 def _check_long_enough(name, x, n_delays, stride, rank):

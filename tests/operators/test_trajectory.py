@@ -67,6 +67,67 @@ def test_atoms_equal_the_steps_one_by_one(kernel):
 
 
 @pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("kernel", [None, GaussianKernel(3.0)])
+def test_several_recordings_of_a_system(kernel, stride):
+    one, *several = some_recordings()
+    options = OPTIONS | {"kernel": kernel, "n_delays": 7}
+    got = sgot_from_trajectories([one, several], 0.02, stride=stride, **options)
+    pairs = [snapshot_pairs(delay_embed(x, 7, stride)) for x in several]
+    z, y = (np.concatenate(side) for side in zip(*pairs))
+    fit = reduced_rank_regression(
+        z, y, gamma=1e-4, rank=4, kernel=kernel, gamma_rel=True
+    )
+    want = spectral_atoms(fit, 0.02, kernel=kernel)
+    np.testing.assert_allclose(got.lam[1], want.lam, atol=1e-9)
+    alone = sgot_from_trajectory(one, 0.02, stride=stride, **options)
+    np.testing.assert_allclose(got.lam[0], alone.lam, atol=1e-9)
+    distance = distance_matrix(
+        [one, several, several[::-1]], 0.02, eta=0.5, stride=stride, **options
+    )
+    assert abs(distance[1, 2]) < 1e-6 < distance[0, 1]
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_recording_cut_in_two_is_one_system():
+    x = recording((1.0, 2.0), n=150)
+    options = OPTIONS | {"gamma": 1e-12}
+    atoms = sgot_from_trajectories([x, (x[:80], x[80:])], 0.02, **options)
+    np.testing.assert_allclose(atoms.lam[0], atoms.lam[1], atol=1e-5)
+    # Windows across the joint of different systems would have other modes.
+    other = recording((1.0, 2.0), n=150, phase=2.0)
+    joint = sgot_from_trajectories([[x, other]], 0.02, **options)
+    np.testing.assert_allclose(joint.lam[0], atoms.lam[0], atol=1e-5)
+
+
+@pytest.mark.usefixtures("plain_errors")
+@pytest.mark.parametrize(
+    ("system", "message"),
+    [
+        (
+            [np.ones((50, 1)), np.ones((50, 2))],
+            r"trajectories\[1\]\[1\]: expected 1 ch",
+        ),
+        (
+            [np.ones((50, 1)), np.ones((10, 1))],
+            r"trajectories\[1\]\[1\]: .* least 11 t",
+        ),
+        (
+            [np.ones((11, 1))] * 2,
+            r"trajectories\[1\]: expected .* with 3 pairs .*; got 2",
+        ),
+        ([np.ones((50, 1)), np.ones(50)], r"trajectories\[1\]\[1\]: expected shape"),
+        ([np.ones((50, 1)), np.full((50, 1), np.nan)], r"\[1\]\[1\]: expected finite"),
+        ([], r"trajectories\[1\]: "),
+    ],
+)
+def test_errors_of_several_recordings(system, message):
+    options = {"n_delays": 10, "rank": 3, "gamma": 1e-3}
+    with pytest.raises(ValueError, match=message):
+        sgot_from_trajectories([np.ones((50, 1)), system], 0.02, **options)
+
+
+@pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize(
     "kernel", [None, pytest.param(GaussianKernel(3.0), marks=pytest.mark.slow)]
 )
