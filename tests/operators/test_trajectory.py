@@ -79,13 +79,19 @@ def test_several_recordings_of_a_system(kernel, stride):
         z, y, gamma=1e-4, rank=4, kernel=kernel, gamma_rel=True
     )
     want = spectral_atoms(fit, 0.02, kernel=kernel)
-    np.testing.assert_allclose(got.lam[1], want.lam, atol=1e-9)
     alone = sgot_from_trajectory(one, 0.02, stride=stride, **options)
-    np.testing.assert_allclose(got.lam[0], alone.lam, atol=1e-9)
+    first, second = sorted_by_frequency(got.lam)
+    np.testing.assert_allclose(first, sorted_by_frequency(alone.lam), atol=1e-9)
+    np.testing.assert_allclose(second, sorted_by_frequency(want.lam), atol=1e-9)
     distance = distance_matrix(
         [one, several, several[::-1]], 0.02, eta=0.5, stride=stride, **options
     )
     assert abs(distance[1, 2]) < 1e-6 < distance[0, 1]
+
+
+def sorted_by_frequency(values):
+    values = np.asarray(values)
+    return np.take_along_axis(values, np.argsort(values.imag, axis=-1), axis=-1)
 
 
 @pytest.mark.usefixtures("x64")
@@ -93,11 +99,12 @@ def test_a_recording_cut_in_two_is_one_system():
     x = recording((1.0, 2.0), n=150)
     options = OPTIONS | {"gamma": 1e-12}
     atoms = sgot_from_trajectories([x, (x[:80], x[80:])], 0.02, **options)
-    np.testing.assert_allclose(atoms.lam[0], atoms.lam[1], atol=1e-5)
+    whole, parts = sorted_by_frequency(atoms.lam)
+    np.testing.assert_allclose(parts, whole, atol=1e-5)
     # Windows across the joint of different systems would have other modes.
     other = recording((1.0, 2.0), n=150, phase=2.0)
     joint = sgot_from_trajectories([[x, other]], 0.02, **options)
-    np.testing.assert_allclose(joint.lam[0], atoms.lam[0], atol=1e-5)
+    np.testing.assert_allclose(sorted_by_frequency(joint.lam)[0], whole, atol=1e-5)
 
 
 @pytest.mark.usefixtures("plain_errors")
