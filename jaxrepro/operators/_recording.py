@@ -1,6 +1,7 @@
 """Recordings as a user has them: checked with clear words, padded to one length."""
 
 import warnings
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -60,7 +61,7 @@ def check_recordings(trajectories):
     return named
 
 
-def _of_one_system(name, x):
+def _of_one_system(name, x) -> dict[str, Any]:
     """The recordings of a system by name: one matrix, or a list of matrices."""
     if not isinstance(x, list | tuple) or not x or np.ndim(x[0]) != 2:
         return {name: concrete_recording(name, x)}
