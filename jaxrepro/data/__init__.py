@@ -9,6 +9,10 @@ from ._oscillator import (
     make_oscillator as make_oscillator,
     square_wave as square_wave,
 )
+from ._photo_patches import (
+    Images as Images,
+    load_photo_patches as load_photo_patches,
+)
 from ._shoulder_exercises import load_shoulder_exercises as load_shoulder_exercises
 from ._spoken_digits import load_spoken_digits as load_spoken_digits
 from ._ts import (
@@ -19,10 +23,12 @@ from ._ts import (
 
 __all__ = [
     "Bunch",
+    "Images",
     "TimeSeriesFile",
     "TsFormatError",
     "load_basic_motions",
     "load_japanese_vowels",
+    "load_photo_patches",
     "load_shoulder_exercises",
     "load_spoken_digits",
     "load_uea",
