@@ -22,6 +22,7 @@ from jaxrepro.sweep import Grid, Static, sweep
 
 GAUSSIAN, PATCHES = "Gaussian surrogate", "image patches"
 LAWS = ("Gaussian law", "published term", "fourth moments")
+LEVELS = [m * 10.0**e for e in range(-5, 2) for m in (1, 2, 5)]
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,11 @@ def plot(tables, out):
             panel.set(
                 title=data, xlabel="predicted variance", ylabel="measured variance"
             )
+            for axis in (panel.xaxis, panel.yaxis):
+                low, high = axis.get_view_interval()
+                shown = [x for x in LEVELS if low < x < high]
+                axis.set_ticks(shown, [f"{x:g}" for x in shown])
+                axis.set_ticks([], minor=True)
             panel.legend()
 
 

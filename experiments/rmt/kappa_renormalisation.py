@@ -149,7 +149,7 @@ def plot(tables, out):
                 panel.loglog(rows["noise"], rows["kappa"], label=f"d/n = {ratio:g}")
             panel.loglog(rows["noise"], rows["noise"], "k:", linewidth=0.8)
             panel.set(title=name, xlabel="noise variance", ylabel="renormalised noise")
-        axes[1].legend(loc="upper left")
+        axes[0].legend(loc="lower right")
 
 
 @experiment(
