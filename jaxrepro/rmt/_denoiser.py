@@ -21,7 +21,13 @@ from ._degrees import gain, loss
 from ._equivalents import correction
 from ._kappa import describe
 from ._population import check_estimate, estimate_of
-from ._spectrum import broadcast, check_spectrum, multiplicities, valid
+from ._spectrum import (
+    broadcast,
+    check_last_axis,
+    check_spectrum,
+    multiplicities,
+    valid,
+)
 
 
 class GaussianFit(NamedTuple):
@@ -158,10 +164,7 @@ def linear_denoiser(
     check_spectrum(eigs)
     check_shape("mean", mean, ("d",))
     check_shape("vectors", vectors, (jnp.shape(mean)[0], jnp.shape(eigs)[0]))
-    if jnp.ndim(x) < 1 or jnp.shape(x)[-1] != jnp.shape(mean)[0]:
-        raise ValueError(
-            f"x: expected shape (..., {jnp.shape(mean)[0]}); got shape {jnp.shape(x)}"
-        )
+    check_last_axis("x", x, jnp.shape(mean)[0])
     return _linear_denoiser(x, sigma, mean, eigs, vectors)
 
 

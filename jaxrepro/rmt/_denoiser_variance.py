@@ -19,7 +19,7 @@ from ..core import (
 from ._degrees import along_modes, gain, loss
 from ._kappa import describe, inverse_freedom
 from ._population import check_estimate, estimate_of
-from ._spectrum import check_spectrum, valid
+from ._spectrum import check_last_axis, check_spectrum, valid
 
 WICK = ("full", "paper")
 
@@ -199,11 +199,7 @@ def _check(coords, sigma, n, eigs, wick, centered, ddof):
     check_interval("sigma", sigma, 0, jnp.inf, closed="left")
     check_estimate(n, centered, ddof)
     check_choice("wick", wick, WICK)
-    d = jnp.shape(eigs)[0]
-    if jnp.shape(coords)[-1:] != (d,):
-        raise ValueError(
-            f"coords: expected shape (..., {d}); got shape {jnp.shape(coords)}"
-        )
+    check_last_axis("coords", coords, jnp.shape(eigs)[0])
 
 
 def along_inputs(coords, *others):

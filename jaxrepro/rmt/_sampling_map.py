@@ -17,7 +17,7 @@ from ..core import (
     promote_floating,
     safe_sqrt,
 )
-from ._spectrum import check_spectrum, valid
+from ._spectrum import check_last_axis, check_spectrum, valid
 
 _KINDS = ("euler", "heun")
 
@@ -184,10 +184,7 @@ def linear_sampling_map(
     check_spectrum(eigs)
     check_shape("mean", mean, ("d",))
     check_shape("vectors", vectors, (jnp.shape(mean)[0], jnp.shape(eigs)[0]))
-    if jnp.ndim(x) < 1 or jnp.shape(x)[-1] != jnp.shape(mean)[0]:
-        raise ValueError(
-            f"x: expected shape (..., {jnp.shape(mean)[0]}); got shape {jnp.shape(x)}"
-        )
+    check_last_axis("x", x, jnp.shape(mean)[0])
     if sampler != "exact":
         if sigmas is None:
             raise ValueError(f"sigmas: expected noise levels for {sampler!r}; got None")

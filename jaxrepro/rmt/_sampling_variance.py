@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ..core import check_choice, check_shape, matmul, paper, promote_floating
 from ._denoiser_variance import WICK
 from ._sampling import check_sampling, make_nodes, mean_gain, problem
-from ._spectrum import valid
+from ._spectrum import check_last_axis, valid
 
 
 def _scalars(n, sigma_0, sigma_T):
@@ -103,11 +103,7 @@ def sampling_variance(
     _scalars(n, sigma_0, sigma_T)
     check_choice("wick", wick, WICK)
     check_choice("reduce", reduce, (None, "modes"))
-    d = jnp.shape(eigs)[0]
-    if jnp.shape(coords)[-1:] != (d,):
-        raise ValueError(
-            f"coords: expected shape (..., {d}); got shape {jnp.shape(coords)}"
-        )
+    check_last_axis("coords", coords, jnp.shape(eigs)[0])
     variance = _variance(
         coords, n, sigma_0, sigma_T, eigs,
         wick=wick, num_nodes=num_nodes, centered=centered, ddof=ddof,
@@ -137,6 +133,12 @@ def _form(matrix, resolvent):
     return jnp.sum(matmul(resolvent, matrix) * resolvent, axis=-1)
 
 
+def _of_mean(gain, resolvent, matrix, eigs, n, sigma_T):
+    """Variance of each mode that is due to an estimated mean."""
+    finite = eigs * ((1 - gain) ** 2 + _form(matrix, resolvent))
+    return jnp.where(jnp.isinf(sigma_T), eigs, finite) / n
+
+
 @functools.partial(jax.jit, static_argnames=("wick", "num_nodes", "centered", "ddof"))
 def _variance(coords, n, sigma_0, sigma_T, eigs, *, wick, num_nodes, centered, ddof):
     (coords,) = promote_floating(coords)
@@ -161,8 +163,7 @@ def _variance(coords, n, sigma_0, sigma_T, eigs, *, wick, num_nodes, centered, d
     if not centered:
         return variance
     gain = mean_gain(nodes, eigs, mult, 0)
-    finite = eigs * (1 - gain) ** 2 + eigs * _form(kernel * cross, resolvent)
-    of_mean = jnp.where(jnp.isinf(sigma_T), eigs, finite) / n
+    of_mean = _of_mean(gain, resolvent, kernel * cross, eigs, n, sigma_T)
     return variance + jnp.expand_dims(of_mean, leading)
 
 
@@ -248,5 +249,4 @@ def _seed_average(n, sigma_0, sigma_T, eigs, mult, *, wick, num_nodes, centered,
     if not centered:
         return variance
     gain = mean_gain(nodes, eigs, mult, 0)
-    finite = eigs * (1 - gain) ** 2 + eigs * _form(kernel * cross, resolvent)
-    return variance + jnp.where(endless, eigs, finite) / n
+    return variance + _of_mean(gain, resolvent, kernel * cross, eigs, n, sigma_T)

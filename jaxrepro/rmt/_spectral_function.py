@@ -12,7 +12,7 @@ from ._edges import support_edges
 from ._kappa_complex import solve_kappa_complex
 from ._population import check_estimate, estimate_of
 from ._quadrature import contour_quadrature, contour_rule
-from ._spectrum import check_spectrum, multiplicities, valid
+from ._spectrum import check_last_axis, check_spectrum, multiplicities, valid
 
 _BEYOND = 1.3
 
@@ -198,11 +198,7 @@ def spectral_function_variance(
     [0.0121 0.0045 0.0013]
     """
     _check(n, eigs, None, a, num_nodes, centered, ddof)
-    d = jnp.shape(eigs)[0]
-    if jnp.shape(coords)[-1:] != (d,):
-        raise ValueError(
-            f"coords: expected shape (..., {d}); got shape {jnp.shape(coords)}"
-        )
+    check_last_axis("coords", coords, jnp.shape(eigs)[0])
     return _variance(
         coords, n, eigs, a, fn=fn, num_nodes=num_nodes, centered=centered, ddof=ddof
     )

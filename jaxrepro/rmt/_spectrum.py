@@ -33,6 +33,12 @@ def check_shift(lam, name: str = "lam") -> None:
     check_interval(name, lam, 0, jnp.inf, closed="left")
 
 
+def check_last_axis(name: str, x, d: int) -> None:
+    """Raise unless the last axis of an array has the length of the spectrum."""
+    if jnp.shape(x)[-1:] != (d,):
+        raise ValueError(f"{name}: expected shape (..., {d}); got shape {jnp.shape(x)}")
+
+
 def broadcast(*named, real: bool = True):
     """Arrays of one dtype and the shape that they have together.
 
