@@ -2,38 +2,14 @@
 
 import importlib.util
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from ..core import DataUnavailableError, MissingExtraError, check_integer
 from ._files import digest
+from ._images import Images
 
 _FILES = ("china.jpg", "flower.jpg")
-
-
-class Images(NamedTuple):
-    """Images with their provenance.
-
-    Attributes
-    ----------
-    images : float64 array of shape (n, height, width, channels)
-        Values in [-1, 1].
-    description : str
-        What is shown, by whom.
-    licence : str
-        Terms of use.
-    source : str
-        Where the files were read.
-    sha256 : str
-        SHA-256 of the bytes of the files, in the order in which they were read.
-    """
-
-    images: np.ndarray
-    description: str
-    licence: str
-    source: str
-    sha256: str
 
 
 def load_photo_patches(size: int = 8, *, stride: int = 4) -> Images:

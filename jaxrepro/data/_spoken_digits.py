@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ._arrays import read_arrays
 from ._bunch import Bunch, one_array_if_equal
 from ._files import Shipped, digest, find_folder
 
@@ -58,7 +59,7 @@ def load_spoken_digits(path: str | Path | None = None) -> Bunch:
     3000
     """
     folder = find_folder("SpokenDigits", (_FILE,), path, shipped=_SHIPPED)
-    rows, digits, lengths = _read(folder / _FILE, ("X", "y", "lengths"))
+    rows, digits, lengths = read_arrays(folder / _FILE, ("X", "y", "lengths"))
     if rows.ndim != 2 or rows.dtype.kind not in "fiu":
         raise ValueError(
             f"{folder / _FILE}: X: expected real numbers of shape (n_rows, "
@@ -91,19 +92,3 @@ def load_spoken_digits(path: str | Path | None = None) -> Bunch:
         source=str(folder),
         sha256=digest([folder / _FILE]),
     )
-
-
-def _read(path, names):
-    """The arrays of those names; objects are never unpickled."""
-    try:
-        with np.load(path) as file:
-            if isinstance(file, np.ndarray):
-                raise ValueError("a single array")
-            if not set(names) <= set(file):
-                raise ValueError(str(sorted(file)))
-            return [file[name] for name in names]
-    except Exception as error:  # whatever a damaged file brings about
-        got = str(error) if type(error) is ValueError else repr(error)
-        raise ValueError(
-            f"{path}: expected arrays {', '.join(names)}; got {got[:200]}"
-        ) from None

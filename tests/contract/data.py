@@ -69,10 +69,13 @@ SLOW = {"make_linear_system[initial]", "make_oscillator[amplitudes and phases]"}
 
 EXEMPT = {
     "load_basic_motions": "reads files on the host and returns NumPy arrays",
+    "load_fashion_mnist": "reads files on the host and returns NumPy arrays",
     "load_japanese_vowels": "reads files on the host and returns NumPy arrays",
+    "load_mnist": "reads files on the host and returns NumPy arrays",
     "load_photo_patches": "reads files on the host and returns NumPy arrays",
     "load_shoulder_exercises": "reads a file on the host and returns NumPy arrays",
     "load_spoken_digits": "reads a file on the host and returns NumPy arrays",
     "load_uea": "reads files on the host and returns NumPy arrays",
+    "read_idx": "reads a file on the host and returns a NumPy array",
     "read_ts": "reads a file on the host and returns NumPy arrays",
 }
