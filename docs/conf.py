@@ -4,6 +4,7 @@ Two things are made when this file is read: the API pages, from the ``__all__`` 
 every area, and the figures, by running the Python blocks of the pages that show one.
 """
 
+import importlib
 import os
 import re
 import sys
@@ -17,6 +18,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 from blocks import run_page  # noqa: E402
 
 import jaxrepro  # noqa: E402
+from jaxrepro.testing import area_names  # noqa: E402
 
 project = "jaxrepro"
 author = "The jaxrepro developers"
@@ -57,11 +59,9 @@ copybutton_exclude = ".linenos, .gp, .go"
 def write_api_pages(folder: Path) -> None:
     """Write one page for each area, with a summary of every public name."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in jaxrepro.__all__:
-        area = getattr(jaxrepro, name)
-        if not hasattr(area, "__path__"):
-            continue
+    for name in area_names():
         title = f"jaxrepro.{name}"
+        area = importlib.import_module(title)
         lines = [
             title,
             "=" * len(title),

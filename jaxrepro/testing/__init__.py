@@ -5,6 +5,7 @@ from ._contract import ContractError as ContractError, check_contract as check_c
 from ._flops import FlopCount as FlopCount, count_flops as count_flops
 from ._inputs import numpy_generator as numpy_generator
 from ._registry import (
+    area_names as area_names,
     contract_gaps as contract_gaps,
     public_functions as public_functions,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "FlopCount",
     "SelfTestCheck",
     "SelfTestReport",
+    "area_names",
     "check_contract",
     "contract_gaps",
     "count_flops",

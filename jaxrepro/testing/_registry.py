@@ -1,9 +1,37 @@
 """Which public functions have a contract case, and which have none."""
 
+import pkgutil
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 
+import jaxrepro
+
 from ._case import Case
+
+
+def area_names() -> tuple[str, ...]:
+    """Names of all areas, and of the public packages within them.
+
+    Returns
+    -------
+    tuple of str
+        Import paths without the leading ``jaxrepro.``, sorted.
+
+    Examples
+    --------
+    >>> from jaxrepro.testing import area_names
+    >>> [name for name in area_names() if name.startswith("diffusion")]
+    ['diffusion', 'diffusion.networks']
+    """
+
+    def below(path, prefix):
+        for module in pkgutil.iter_modules(path):
+            if module.ispkg and not module.name.startswith("_"):
+                yield prefix + module.name
+                inner = [f"{folder}/{module.name}" for folder in path]
+                yield from below(inner, f"{prefix}{module.name}.")
+
+    return tuple(sorted(below(list(jaxrepro.__path__), "")))
 
 
 def public_functions(area: ModuleType) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ EXEMPT = {
     "contract_gaps": "compares names",
     "count_flops": "looks at a trace and gives Python ints",
     "numpy_generator": "gives a generator of NumPy",
+    "area_names": "lists names",
     "public_functions": "lists names",
     "selftest": "starts a process and gives text",
 }

@@ -8,6 +8,7 @@ import pytest
 
 import jaxrepro
 from jaxrepro.core import Citation, _citation, bibtex_entries, citations, cite, paper
+from jaxrepro.testing import area_names
 
 
 def attached(key, statement, uses=(), area="jaxrepro.operators"):
@@ -81,7 +82,7 @@ def test_bibtex_entries():
     assert bibtex_entries("jaxrepro.nowhere") == {}
 
 
-@pytest.mark.parametrize("area", jaxrepro._AREAS)
+@pytest.mark.parametrize("area", area_names())
 def test_every_key_of_the_package_resolves(area):
     module = importlib.import_module(f"jaxrepro.{area}")
     functions = [getattr(module, name) for name in module.__all__]
