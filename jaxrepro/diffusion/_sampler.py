@@ -81,7 +81,6 @@ def probability_flow(
     The denoiser of Gaussian data of variance 4 carries unit noise to such data:
 
     >>> import jax.numpy as jnp
-    import numpy as np
     >>> from jaxrepro.diffusion import karras_levels, probability_flow
     >>> shrink = lambda variance, x, sigma: variance / (variance + sigma**2) * x
     >>> z = jnp.array([-1.0, 0.0, 1.0])
