@@ -30,8 +30,8 @@ def load_fashion_mnist(
         Folder with the IDX files ``train-images-idx3-ubyte`` and so on, with or
         without ``.gz``, or an ``.npz`` file with arrays ``images`` and ``labels``. By
         default the folder of the environment variable ``JAXREPRO_DATA``, in which
-        they may lie in a folder ``FashionMNIST``, or else that of Debian's package
-        ``dataset-fashion-mnist``.
+        they, or ``FashionMNIST.npz``, may lie in a folder ``FashionMNIST``, or else
+        that of Debian's package ``dataset-fashion-mnist``.
     split : {"train", "test"}, default "train"
         The 60,000 images for training, or the 10,000 for tests.
     pool : {1, 2, 4, 7, 14, 28}, default 1
@@ -80,7 +80,7 @@ def load_mnist(
         Folder with the IDX files ``train-images-idx3-ubyte`` and so on, with or
         without ``.gz``, or an ``.npz`` file with arrays ``images`` and ``labels``. By
         default the folder of the environment variable ``JAXREPRO_DATA``, in which
-        they may lie in a folder ``MNIST``.
+        they, or ``MNIST.npz``, may lie in a folder ``MNIST``.
     split : {"train", "test"}, default "train"
         The 60,000 images for training, or the 10,000 for tests. An ``.npz`` file has
         one set only, which is that for training.
@@ -132,9 +132,11 @@ def _load(
         if split != "train":
             raise ValueError("split: an .npz file has 'train' only; got 'test'")
         files = [given]
-        images, labels = read_arrays(given, ("images", "labels"))
     else:
         files = _find(name, given, _PARTS[split], debian)
+    if files[0].suffix == ".npz":
+        images, labels = read_arrays(files[0], ("images", "labels"))
+    else:
         images, labels = (read_idx(file) for file in files)
     images = _checked(files[0], images)
     if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu":
@@ -160,8 +162,12 @@ def _find(name, path, part, debian):
     """Files of the images and of their labels."""
     stems = f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"
     packed = tuple(f"{stem}.gz" for stem in stems)
-    elsewhere = ((_DEBIAN, packed),) if debian and path is None else ()
-    for folder, files in ((path, packed), (path, stems), *elsewhere):
+    places = [(path, packed), (path, stems)]
+    if part == "train":
+        places.append((path, (f"{name}.npz",)))
+    if debian and path is None:
+        places.append((_DEBIAN, packed))
+    for folder, files in places:
         try:
             found = find_folder(name, files, folder)
         except DataUnavailableError:

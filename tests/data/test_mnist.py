@@ -70,7 +70,7 @@ def test_squares_are_means(tmp_path, pixels):
     )
 
 
-def test_archive_of_arrays(tmp_path, pixels):
+def test_archive_of_arrays(tmp_path, pixels, monkeypatch):
     file = tmp_path / "digits.npz"
     np.savez(file, images=pixels.reshape(5, 784), labels=np.arange(5))
     np.testing.assert_allclose(
@@ -78,6 +78,11 @@ def test_archive_of_arrays(tmp_path, pixels):
     )
     with pytest.raises(ValueError, match="split: "):
         load_mnist(file, split="test")
+    file.rename(tmp_path / "MNIST.npz")
+    monkeypatch.setenv("JAXREPRO_DATA", str(tmp_path))
+    assert load_mnist().images.shape == (5, 28, 28, 1)
+    with pytest.raises(DataUnavailableError):
+        load_mnist(split="test")
     np.savez(file, images=pixels[:, 1:], labels=np.arange(5))
     with pytest.raises(ValueError, match=r"digits.npz: images: .*\(5, 27, 28\)"):
         load_mnist(file)
