@@ -59,7 +59,7 @@ class Config:
     sizes: tuple[int, ...] = (300, 1000, 10000)
     """Training samples of each of the two splits."""
     group_size: int = 1000
-    """Training samples from each end of the second principal component, one of sizes."""
+    """Training samples from each end of the second component, one of sizes."""
     n_train: int = 3000
     """Steps of training."""
     batch_size: int = 32

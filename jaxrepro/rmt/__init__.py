@@ -92,6 +92,7 @@ from ._sampling import (
     sampling_gain as sampling_gain,
     sampling_second_moment as sampling_second_moment,
 )
+from ._sampling_covariance import sampling_covariance as sampling_covariance
 from ._sampling_map import (
     discrete_sampler_factor as discrete_sampler_factor,
     linear_sampling_map as linear_sampling_map,
@@ -101,6 +102,7 @@ from ._sampling_variance import (
     sampling_variance_seed_average as sampling_variance_seed_average,
 )
 from ._spectral_function import (
+    spectral_function_covariance as spectral_function_covariance,
     spectral_function_mean as spectral_function_mean,
     spectral_function_variance as spectral_function_variance,
 )
@@ -151,6 +153,7 @@ __all__ = [
     "resolvent_mean",
     "ridge_curves",
     "s_transform",
+    "sampling_covariance",
     "sampling_cross_split",
     "sampling_gain",
     "sampling_quadrature",
@@ -161,6 +164,7 @@ __all__ = [
     "solve_kappa_complex",
     "solve_kappa_product",
     "spectral_density",
+    "spectral_function_covariance",
     "spectral_function_mean",
     "spectral_function_variance",
     "sqrt_quadrature",

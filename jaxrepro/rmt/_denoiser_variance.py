@@ -25,31 +25,40 @@ WICK = ("full", "paper")
 
 
 class DiagPlusRank1(NamedTuple):
-    r"""A covariance :math:`\mathrm{diag}(a) + b b^\top`, never made as a matrix.
+    r"""A matrix :math:`\mathrm{diag}(a) + b c^\top`, never made as one.
+
+    A covariance has b = c; of two different quantities they differ.
 
     Attributes
     ----------
     diag : array of shape (..., d)
         The diagonal :math:`a`.
-    vector : array of shape (..., d)
+    left : array of shape (..., d)
         The vector :math:`b`.
+    right : array of shape (..., d)
+        The vector :math:`c`.
     """
 
     diag: Float[Array, "... d"]
-    vector: Float[Array, "... d"]
+    left: Float[Array, "... d"]
+    right: Float[Array, "... d"]
+
+    def diagonal(self) -> Float[Array, "... d"]:
+        """Diagonal of the matrix, such as the variance of every mode."""
+        return self.diag + self.left * self.right
 
     def matvec(self, x: Float[Array, "... d"]) -> Float[Array, "... d"]:
-        """Product with a vector, or with one for each covariance."""
-        inner = jnp.sum(self.vector * x, axis=-1, keepdims=True)
-        return self.diag * x + self.vector * inner
+        """Product with a vector, or with one for each matrix."""
+        inner = jnp.sum(self.right * x, axis=-1, keepdims=True)
+        return self.diag * x + self.left * inner
 
     def pixel_var(self, vectors: Float[Array, "p d"]) -> Float[Array, "... p"]:
         r"""Diagonal of :math:`U C U^\top`, such as the variance of every pixel.
 
         ``vectors`` holds U, the eigenvectors as columns.
         """
-        along = matmul(self.vector, vectors.T)
-        return matmul(self.diag, (vectors**2).T) + along**2
+        left, right = (matmul(v, vectors.T) for v in (self.left, self.right))
+        return matmul(self.diag, (vectors**2).T) + left * right
 
 
 @paper("wang2026random", "variance of the denoiser over training sets")
@@ -59,17 +68,18 @@ def denoiser_covariance(
     n: Real[ArrayLike, "..."],
     eigs: Real[ArrayLike, " d"],
     *,
+    other: Real[ArrayLike, "... d"] | None = None,
     wick: str = "full",
     centered: bool = True,
     ddof: int = 0,
 ) -> DiagPlusRank1:
-    r"""Covariance of a denoised input over training sets.
+    r"""Covariance of a denoised input, or of two of them, over training sets.
 
-    .. math:: \mathrm{Cov}[D(x)]_{kj} \simeq \frac{\kappa^2}{n' - \mathrm{df}_2} \Big(
-              \delta_{kj}\, a_k \big(m + \langle y \rangle\big)
-              + a_k y_k\, a_j y_j \Big), \qquad
-              a_k = \frac{\ell_k}{(\ell_k + \kappa)^2}, \quad
-              \langle y \rangle = \sum_k a_k y_k^2,
+    .. math:: \mathrm{Cov}[D(x)_k, D(x')_j] \simeq
+              \frac{\kappa^2}{n' - \mathrm{df}_2} \Big(
+              \delta_{kj}\, a_k \big(m + \textstyle\sum_i a_i y_i y'_i\big)
+              + a_k y'_k\, a_j y_j \Big), \qquad
+              a_k = \frac{\ell_k}{(\ell_k + \kappa)^2},
 
     where y are the coordinates of the input in the eigenbasis of the population,
     :math:`\kappa = \kappa(\sigma^2)`, and m is n'/n if the mean is estimated and 0 if
@@ -87,6 +97,9 @@ def denoiser_covariance(
     eigs : array of shape (d,)
         Eigenvalues :math:`\ell_k \ge 0` of the population covariance, each of its
         own mode.
+    other : array of shape (..., d), optional
+        Coordinates y' of a second input to denoisers of the same training sets, by
+        default the first.
     wick : {"full", "paper"}, default "full"
         "paper" leaves out the second term, which is as large as the first for the
         variance along the input.
@@ -98,7 +111,7 @@ def denoiser_covariance(
     Returns
     -------
     DiagPlusRank1
-        Diagonal and vector, each of shape (..., d); :meth:`~DiagPlusRank1.pixel_var`
+        Diagonal and vectors, each of shape (..., d); :meth:`~DiagPlusRank1.pixel_var`
         gives the variance of pixels. NaN for traced arguments out of range.
 
     Raises
@@ -124,11 +137,15 @@ def denoiser_covariance(
     >>> from jaxrepro.rmt import denoiser_covariance
     >>> eigs, y = jnp.array([4.0, 1.0, 0.25]), jnp.array([2.0, 0.0, 1.0])
     >>> covariance = denoiser_covariance(y, 0.5, 20, eigs)
-    >>> print(np.round(np.asarray((covariance.diag + covariance.vector**2)), 4))
+    >>> print(np.round(np.asarray(covariance.diagonal()), 4))
     [0.0039 0.008  0.0148]
     """
     _check(coords, sigma, n, eigs, wick, centered, ddof)
-    return _covariance(coords, sigma, n, eigs, wick=wick, centered=centered, ddof=ddof)
+    if other is not None:
+        check_last_axis("other", other, jnp.shape(eigs)[0])
+    return _covariance(
+        coords, other, sigma, n, eigs, wick=wick, centered=centered, ddof=ddof
+    )
 
 
 @paper("wang2026random", "variance of the denoiser over training sets")
@@ -187,10 +204,9 @@ def denoiser_variance(
     """
     _check(coords, sigma, n, eigs, wick, centered, ddof)
     check_choice("reduce", reduce, (None, "modes"))
-    covariance = _covariance(
-        coords, sigma, n, eigs, wick=wick, centered=centered, ddof=ddof
-    )
-    variance = covariance.diag + covariance.vector**2
+    variance = _covariance(
+        coords, None, sigma, n, eigs, wick=wick, centered=centered, ddof=ddof
+    ).diagonal()
     return variance if reduce is None else jnp.sum(variance, axis=-1)
 
 
@@ -218,20 +234,25 @@ def weights(eigs, kappa):
 
 
 @functools.partial(jax.jit, static_argnames=("wick", "centered", "ddof"))
-def _covariance(coords, sigma, n, eigs, *, wick, centered, ddof):
+def _covariance(coords, other, sigma, n, eigs, *, wick, centered, ddof):
+    other = coords if other is None else other
+    coords, other = promote_floating(coords, other)
+    coords, other = jnp.broadcast_arrays(coords, other)
     coords, sigma, n = along_inputs(coords, sigma, n)
-    coords, sigma, n, eigs = promote_floating(coords, sigma, n, eigs)
+    coords, other, sigma, n, eigs = promote_floating(coords, other, sigma, n, eigs)
+    other = jnp.broadcast_to(other, coords.shape)
     estimate, eigs = estimate_of(n, centered, ddof), valid(eigs)
     info = describe(valid(sigma) ** 2 / estimate.scale, estimate.n, eigs)
     kept, lost = gain(eigs, info.kappa), loss(eigs, info.kappa)
     free = inverse_freedom(estimate.n, info)
-    size = jnp.sum(weights(eigs, info.kappa) * coords**2, axis=-1)
+    size = jnp.sum(weights(eigs, info.kappa) * coords * other, axis=-1)
     scale = (free * (estimate.mean_share + size))[..., None]
     modes = jnp.expand_dims(eigs, tuple(range(coords.ndim - 1)))
     diag = scale * modes * lost**2
     if wick == "paper":
-        return DiagPlusRank1(diag, jnp.zeros_like(diag))
-    return DiagPlusRank1(diag, safe_sqrt(free)[..., None] * kept * lost * coords)
+        return DiagPlusRank1(diag, *(jnp.zeros_like(diag),) * 2)
+    vector = safe_sqrt(free)[..., None] * kept * lost
+    return DiagPlusRank1(diag, vector * other, vector * coords)
 
 
 @paper("wang2026random", "variance of the denoiser; fourth moments are ours")

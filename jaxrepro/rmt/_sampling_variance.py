@@ -111,7 +111,7 @@ def sampling_variance(
     return variance if reduce is None else jnp.sum(variance, axis=-1)
 
 
-def _fluctuations(n, sigma_0, sigma_T, eigs, mult, *, num_nodes, centered, ddof):
+def fluctuations(n, sigma_0, sigma_T, eigs, mult, *, num_nodes, centered, ddof):
     """Nodes, resolvents of shape (d, N), kernel C and df2, both of shape (N, N)."""
     nodes = make_nodes(
         n, sigma_0, sigma_T, eigs, mult,
@@ -128,14 +128,14 @@ def _fluctuations(n, sigma_0, sigma_T, eigs, mult, *, num_nodes, centered, ddof)
     return nodes, resolvent, kernel, cross
 
 
-def _form(matrix, resolvent):
+def form(matrix, resolvent):
     """The quadratic form of a matrix over the nodes, at every mode."""
     return jnp.sum(matmul(resolvent, matrix) * resolvent, axis=-1)
 
 
-def _of_mean(gain, resolvent, matrix, eigs, n, sigma_T):
+def of_mean(gain, resolvent, matrix, eigs, n, sigma_T):
     """Variance of each mode that is due to an estimated mean."""
-    finite = eigs * ((1 - gain) ** 2 + _form(matrix, resolvent))
+    finite = eigs * ((1 - gain) ** 2 + form(matrix, resolvent))
     return jnp.where(jnp.isinf(sigma_T), eigs, finite) / n
 
 
@@ -144,27 +144,27 @@ def _variance(coords, n, sigma_0, sigma_T, eigs, *, wick, num_nodes, centered, d
     (coords,) = promote_floating(coords)
     n, sigma_0, sigma_T, eigs, mult = problem(n, sigma_0, sigma_T, eigs, None)
     coords, eigs, n = promote_floating(coords, eigs, n)
-    nodes, resolvent, kernel, cross = _fluctuations(
+    nodes, resolvent, kernel, cross = fluctuations(
         n, sigma_0, sigma_T, eigs, mult,
         num_nodes=num_nodes, centered=centered, ddof=ddof,
     )  # fmt: skip
 
     def one(q):
         along = matmul(resolvent.T, (eigs * q**2)[:, None] * resolvent)
-        return eigs * _form(kernel * along, resolvent)
+        return eigs * form(kernel * along, resolvent)
 
     shape = coords.shape
     flat = coords.reshape(-1, shape[-1])
     variance = jax.lax.map(one, flat, batch_size=8).reshape(shape)
     leading = tuple(range(coords.ndim - 1))
     if wick == "full":
-        own = eigs**2 * _form(kernel, resolvent**2)
+        own = eigs**2 * form(kernel, resolvent**2)
         variance = variance + jnp.expand_dims(own, leading) * coords**2
     if not centered:
         return variance
     gain = mean_gain(nodes, eigs, mult, 0)
-    of_mean = _of_mean(gain, resolvent, kernel * cross, eigs, n, sigma_T)
-    return variance + jnp.expand_dims(of_mean, leading)
+    own = of_mean(gain, resolvent, kernel * cross, eigs, n, sigma_T)
+    return variance + jnp.expand_dims(own, leading)
 
 
 @paper("wang2026random", "variance of generated data, averaged over noises")
@@ -235,18 +235,18 @@ def sampling_variance_seed_average(
 @functools.partial(jax.jit, static_argnames=("wick", "num_nodes", "centered", "ddof"))
 def _seed_average(n, sigma_0, sigma_T, eigs, mult, *, wick, num_nodes, centered, ddof):
     n, sigma_0, sigma_T, eigs, mult = problem(n, sigma_0, sigma_T, eigs, mult)
-    nodes, resolvent, kernel, cross = _fluctuations(
+    nodes, resolvent, kernel, cross = fluctuations(
         n, sigma_0, sigma_T, eigs, mult,
         num_nodes=num_nodes, centered=centered, ddof=ddof,
     )  # fmt: skip
     endless = jnp.isinf(sigma_T)
     level = jnp.where(endless, 1, valid(sigma_T)) ** 2
     along = matmul(resolvent.T, (mult * eigs)[:, None] * resolvent)
-    variance = eigs * _form(kernel * along, resolvent)
+    variance = eigs * form(kernel * along, resolvent)
     if wick == "full":
-        variance = variance + eigs**2 * _form(kernel, resolvent**2)
+        variance = variance + eigs**2 * form(kernel, resolvent**2)
     variance = level * variance
     if not centered:
         return variance
     gain = mean_gain(nodes, eigs, mult, 0)
-    return variance + _of_mean(gain, resolvent, kernel * cross, eigs, n, sigma_T)
+    return variance + of_mean(gain, resolvent, kernel * cross, eigs, n, sigma_T)

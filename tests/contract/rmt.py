@@ -167,6 +167,22 @@ def function_variance(coords, n, eigs):
     )
 
 
+def two_noises(key, dtype):
+    y, n, eigs = noise(key, dtype)
+    return y[0], y[1], n, eigs
+
+
+def function_covariance(coords, other, n, eigs):
+    return rmt.spectral_function_covariance(
+        root, coords, n, eigs, a=jnp.ones_like(n), other=other, num_nodes=8
+    )
+
+
+def two_inputs(key, dtype):
+    y, *rest = inputs(key, dtype)
+    return y, y[::-1], *rest
+
+
 NODES = {"num_nodes": 8}
 CASES = [
     Case(rmt.df1, resolution),
@@ -204,6 +220,11 @@ CASES = [
         rmt.denoiser_variance, at_the_rank, edge=True, name="denoiser_variance[at rank]"
     ),
     Case(rmt.denoiser_covariance, inputs),
+    Case(
+        lambda y, other, *rest: rmt.denoiser_covariance(y, *rest, other=other),
+        two_inputs,
+        name="denoiser_covariance[two inputs]",
+    ),
     Case(rmt.denoiser_variance_moments, inputs_with_data),
     Case(
         lambda key, eigs: rmt.mc_moments(key, inverse_resolvent, 4, eigs, trials=3),
@@ -250,6 +271,14 @@ CASES = [
         traced={"sigma_0": 0.1, "sigma_T": 5.0},
         static=NODES,
     ),
+    Case(
+        lambda y, other, n, eigs: rmt.sampling_covariance(
+            y, n, eigs, other=other, **NODES
+        ),
+        two_noises,
+        name="sampling_covariance",
+    ),
+    Case(function_covariance, two_noises, name="spectral_function_covariance"),
     Case(rmt.sampling_variance_seed_average, size, static={"num_nodes": 24}),
     # The last step is another where the level is 0.
     Case(rmt.discrete_sampler_factor, modes_and_levels, wrt=(0,)),
@@ -286,6 +315,7 @@ SLOW = {
     "bures_cross_split",
     "bures_equivalent",
     "consistency_coefficient",
+    "denoiser_covariance[two inputs]",
     "denoiser_cross_split",
     "denoiser_variance[at rank]",
     "denoiser_variance_moments",
@@ -293,10 +323,12 @@ SLOW = {
     "resolvent_kernel",
     "sampling_cross_split",
     "sampling_quadrature",
+    "sampling_covariance",
     "sampling_variance",
     "sampling_variance_seed_average",
     "solve_kappa[table]",
     "spectral_density",
+    "spectral_function_covariance",
     "spectral_function_variance",
     "stieltjes",
 }

@@ -93,7 +93,7 @@ def test_estimated_mean(samples):
     predicted = direction @ np.asarray(covariance_.matvec(jnp.asarray(direction)))
     assert within(predicted, along**2, bias=0.02)
     rotation = np.linalg.qr(np.random.default_rng(3).normal(size=(24, 24)))[0]
-    dense = np.diag(covariance_.diag) + np.outer(covariance_.vector, covariance_.vector)
+    dense = np.diag(covariance_.diag) + np.outer(covariance_.left, covariance_.right)
     pixels = covariance_.pixel_var(jnp.asarray(rotation))
     np.testing.assert_allclose(pixels, np.diag(rotation @ dense @ rotation.T), 1e-12)
 
@@ -198,3 +198,79 @@ def test_ridge(power_law):
         if lam > 0:
             guess = curves.train / (1 - df1 / n) ** 2
             np.testing.assert_allclose(guess, curves.test, 1e-12)
+
+
+def everything_within(matrix, left, right, bias):
+    """Whether all entries of a covariance are those of pairs of outputs."""
+    left, right = left - left.mean(0), right - right.mean(0)
+    products = np.einsum("tk,tm->tkm", left, right)
+    error = products.std(0) / np.sqrt(len(products))
+    scale = np.sqrt(np.outer((left**2).mean(0), (right**2).mean(0)))
+    gap = np.abs(products.mean(0) - matrix)
+    # 24 * 24 entries: five standard errors, and the next order relative to deviations.
+    assert (gap <= 5 * error + bias * scale).all()
+    off = ~np.eye(len(matrix), dtype=bool)
+    assert np.corrcoef(matrix[off], products.mean(0)[off])[0, 1] > 0.8
+
+
+def test_covariance_of_two_denoised_inputs(samples):
+    mean, covariance, eigs = samples
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=(2, 24)) * np.sqrt(eigs + SIGMA**2)
+    y[1] += y[0]
+    shift = covariance + SIGMA**2 * np.eye(24)
+    gain = covariance @ np.linalg.inv(shift)
+    one, two = (mean + np.einsum("tij,tj->ti", gain, x - mean) for x in y)
+    found = rmt.denoiser_covariance(y[0], SIGMA, 60, eigs, other=y[1])
+    dense = np.diag(found.diag) + np.outer(found.left, found.right)
+    everything_within(dense, one, two, 0.02)
+    # Not symmetric: the first index is that of the first input.
+    assert np.abs(dense - dense.T).max() > 0.05 * np.abs(dense).max()
+    np.testing.assert_allclose(found.diagonal(), np.diag(dense))
+    x = rng.normal(size=24)
+    np.testing.assert_allclose(found.matvec(jnp.asarray(x)), dense @ x)
+    basis = np.linalg.qr(rng.normal(size=(24, 24)))[0]
+    pixels = np.diag(basis @ dense @ basis.T)
+    np.testing.assert_allclose(found.pixel_var(jnp.asarray(basis)), pixels)
+    many = rmt.denoiser_covariance(y, SIGMA, 60, eigs, other=y[1])
+    np.testing.assert_allclose(many.left[0], found.left)
+
+
+@pytest.mark.parametrize("levels", [(0.0, np.inf), (0.1, 5.0)])
+def test_covariance_of_two_generated_samples(samples, levels):
+    mean, covariance, eigs = samples
+    a, b = levels[0] ** 2, levels[1] ** 2
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.maximum(values, 0)
+    f = np.sqrt(values + a) if np.isinf(b) else np.sqrt((values + a) / (values + b))
+    matrix = np.einsum("tik,tk,tjk->tij", vectors, f, vectors)
+    scale = 1 if np.isinf(b) else np.sqrt(b)
+    q = scale * np.random.default_rng(6).normal(size=(2, 24))
+    q[1] += q[0]
+    gaps = [x - (0 * mean if np.isinf(b) else mean) for x in q]
+    one, two = (mean + np.einsum("tij,tj->ti", matrix, gap) for gap in gaps)
+    options = {"sigma_0": levels[0], "sigma_T": levels[1]}
+    found = rmt.sampling_covariance(q[0], 60, eigs, other=q[1], **options)
+    everything_within(np.asarray(found), one, two, 0.02)
+    own = rmt.sampling_covariance(q[0], 60, eigs, **options)
+    np.testing.assert_allclose(own, own.T, atol=1e-15)
+    variance = rmt.sampling_variance(q[0], 60, eigs, **options)
+    np.testing.assert_allclose(np.diag(own), variance, rtol=1e-10)
+
+
+def test_covariance_of_functions(power_law):
+    """Two roads to the covariance of a root: a contour and an elliptic rule."""
+    eigs = power_law[:12]
+    q = np.random.default_rng(7).normal(size=(2, 12))
+    options = {"centered": False}
+    root = lambda s: jnp.sqrt(s + 0.01)
+    found = rmt.spectral_function_covariance(
+        root, q[0], 30, eigs, a=0.01, other=q[1], num_nodes=48, **options
+    )
+    expected = rmt.sampling_covariance(
+        q[0], 30, eigs, other=q[1], sigma_0=0.1, num_nodes=48, **options
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    own = rmt.spectral_function_covariance(root, q[0], 30, eigs, a=0.01, **options)
+    variance = rmt.spectral_function_variance(root, q[0], 30, eigs, a=0.01, **options)
+    np.testing.assert_allclose(np.diag(own), variance, rtol=1e-10)

@@ -120,7 +120,8 @@ def fitted_kappa(
     --------
     >>> import numpy as np
     >>> from jaxrepro.rmt.empirical import fitted_kappa
-    >>> print(np.asarray(fitted_kappa(np.array([0.5, 0.8]), np.array([1.0, 4.0]))))
+    >>> kappa = fitted_kappa(np.array([0.5, 0.8]), np.array([1.0, 4.0]))
+    >>> print(np.round(np.asarray(kappa), 3))
     [1. 1.]
     """
     check_real("gain", gain)
