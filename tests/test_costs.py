@@ -45,4 +45,7 @@ def test_costs_are_no_comparison_of_their_own():
         capture_output=True, text=True, cwd=ROOT, timeout=60,
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stdout.strip() == "unknown: costs; known: operators, ot, rmt, sweep"
+    assert (
+        done.stdout.strip()
+        == "unknown: costs; known: diffusion, operators, ot, rmt, sweep"
+    )

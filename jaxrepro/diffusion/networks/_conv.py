@@ -9,15 +9,18 @@ class MatmulConv(nnx.Conv):
 
     Its weights are those of ``nnx.Conv``. Mapped over several sets of weights, as in
     the training of several networks side by side, it stays one batched product,
-    where XLA's convolution becomes a slow grouped one.
+    where XLA's convolution becomes a slow grouped one. A native one is left to XLA.
     """
 
-    def __init__(self, n_in, n_out, *, size=3, kernel_init=None, rngs):
+    def __init__(self, n_in, n_out, *, size=3, native=False, kernel_init=None, rngs):
+        self.native = native
         if kernel_init is None:
             kernel_init = nnx.initializers.lecun_normal()
         super().__init__(n_in, n_out, (size, size), kernel_init=kernel_init, rngs=rngs)
 
     def __call__(self, x):
+        if self.native:
+            return super().__call__(x)
         _, height, width, n_in = x.shape
         size = self.kernel_size[0]
         before, after = (size - 1) // 2, size // 2

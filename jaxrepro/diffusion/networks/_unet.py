@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from flax import nnx
 
-from ...core import check_integer
+from ...core import check_choice, check_integer
 from ._conv import MatmulConv
 from ._embedding import NoiseEmbedding
 from ._padding import crop_centre, pad_to_multiple
@@ -23,6 +23,9 @@ class SmallUNet(nnx.Module):
         Channels at the finest resolution; twice as many at all others.
     levels : int, default 2
         Number of resolutions, each half of the one before.
+    native : bool, default False
+        Whether to leave convolutions to the compiler, as accelerators may prefer;
+        else they are written as products of matrices.
     rngs : nnx.Rngs
         Source of the first weights.
 
@@ -31,7 +34,6 @@ class SmallUNet(nnx.Module):
     Residual blocks of two 3 x 3 convolutions, normalised in groups of channels and
     shifted by the noise level; halved by means of 2 x 2 pixels, doubled by repeating
     them; no attention. Items are padded with zeros until their sides can be halved.
-    Convolutions are written as products of matrices.
 
     Examples
     --------
@@ -50,19 +52,22 @@ class SmallUNet(nnx.Module):
         *,
         channels: int = 32,
         levels: int = 2,
+        native: bool = False,
         rngs: nnx.Rngs,
     ):
         channels = check_integer("channels", channels)
         levels = check_integer("levels", levels)
+        check_choice("native", native, (True, False))
         if len(shape) != 3:
             raise ValueError(
                 f"shape: expected (height, width, channels); got {tuple(shape)}"
             )
         self.factor = 2 ** (levels - 1)
         widths = [channels, *[2 * channels] * (levels - 1)]
-        block = functools.partial(_Block, condition=4 * channels, rngs=rngs)
+        conv = functools.partial(MatmulConv, native=native, rngs=rngs)
+        block = functools.partial(_Block, conv=conv, condition=4 * channels, rngs=rngs)
         self.embedding = NoiseEmbedding(4 * channels, rngs=rngs)
-        self.first = MatmulConv(shape[-1], channels, rngs=rngs)
+        self.first = conv(shape[-1], channels)
         before = [channels, *widths]
         self.down = nnx.List([block(a, b) for a, b in zip(before, widths)])
         self.middle = block(widths[-1], widths[-1])
@@ -70,7 +75,7 @@ class SmallUNet(nnx.Module):
         self.up = nnx.List([block(a + b, b) for a, b in zip(after, reversed(widths))])
         self.norm = _norm(channels, rngs=rngs)
         zeros = nnx.initializers.zeros
-        self.last = MatmulConv(channels, shape[-1], kernel_init=zeros, rngs=rngs)
+        self.last = conv(channels, shape[-1], kernel_init=zeros)
 
     def __call__(self, x, noise):
         _, height, width, _ = x.shape
@@ -88,9 +93,9 @@ class SmallUNet(nnx.Module):
 
 
 class _Block(nnx.Module):
-    def __init__(self, n_in, n_out, *, condition, rngs):
+    def __init__(self, n_in, n_out, *, conv, condition, rngs):
         self.norms = nnx.List([_norm(n, rngs=rngs) for n in (n_in, n_out)])
-        self.convs = nnx.List([MatmulConv(n, n_out, rngs=rngs) for n in (n_in, n_out)])
+        self.convs = nnx.List([conv(n, n_out) for n in (n_in, n_out)])
         self.condition = nnx.Linear(condition, n_out, rngs=rngs)
         self.skip = nnx.Linear(n_in, n_out, rngs=rngs) if n_in != n_out else None
 

@@ -133,6 +133,15 @@ def test_convolution_is_that_of_flax(size):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-4)
 
 
+def test_native_convolutions_are_the_same_network():
+    shape, apply, params = build("unet")
+    options = NETWORKS["unet"][2]
+    native = edm_denoiser(SmallUNet, shape, **options, native=True)
+    x, sigma = inputs(shape)
+    found = jax.jit(native.apply)(jax.tree.map(jnp.asarray, params), x, sigma)
+    np.testing.assert_allclose(found, apply(params, x, sigma), rtol=2e-4, atol=2e-5)
+
+
 def test_patches_come_back_in_their_places():
     x = np.arange(2 * 6 * 4 * 3).reshape(2, 6, 4, 3)
     patches = _dit._to_patches(x, 2)
