@@ -202,6 +202,9 @@ def plot(tables, out):
                     rows["ratio"], rows["measured"], ".", color=line.get_color()
                 )
             panel.set(xlabel="samples / dimensions", ylabel="loss")
+            shown = np.unique(table["ratio"])
+            panel.set_xticks(shown, [f"{r:g}" for r in shown])
+            panel.set_xticks([], minor=True)
             panel.legend()
         axes[1].set_ylabel("distance")
 

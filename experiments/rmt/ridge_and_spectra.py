@@ -203,6 +203,10 @@ def plot(tables, out):
                 rows["ratio"], rows["measured_test"], ".", color=line.get_color()
             )
         axes.set(xlabel="samples / dimensions", ylabel="test error")
+        shown = np.unique(tables["errors"]["ratio"])
+        axes.set_xticks(shown, [f"{r:g}" for r in shown])
+        axes.set_xticks([], minor=True)
+        axes.yaxis.set_minor_formatter("")
         axes.legend()
     names = list(dict.fromkeys(tables["gaps"]["spectrum"]))
     with out.figure(
@@ -224,6 +228,7 @@ def plot(tables, out):
                 )
                 panel.semilogx(rows["x"], rows["measured"], ":", color=line.get_color())
             panel.set(title=name, xlabel="eigenvalue")
+            panel.xaxis.set_minor_formatter("")
         axes[0].set_ylabel("share below")
         axes[0].legend()
 
