@@ -121,10 +121,12 @@ def trained(config, key, network, rows, label, progress):
         denoiser=denoiser,
         batch_size=config.batch_size,
     )
-    models, losses = None, []
-    n_chunks = -(-config.n_train // config.chunk)
-    for _ in progress(range(n_chunks), label):
-        models = train(start=models, n_steps=min(config.chunk, config.n_train))
+    chunk = min(config.chunk, config.n_train)
+    starts = range(chunk, config.n_train, chunk)
+    models = train(n_steps=chunk)
+    losses = [np.asarray(models.history)]
+    for done in progress(starts, label):
+        models = train(start=models, n_steps=min(chunk, config.n_train - done))
         losses.append(np.asarray(models.history))
     shape = config.n_seeds, *population.x.shape[1:]
     noise = HIGH * jax.random.normal(k_noise, shape)

@@ -211,7 +211,7 @@ def run(config, out):
             ]
             single = ((models[0::2] - models[1::2]) ** 2).sum(-1)[:100]
             found = [spearmanr(row, predicted)[0] for row in single]
-            pairs.append({**about, "correlation": float(np.mean(found))})
+            pairs.append({**about, "correlation": float(np.mean(np.array(found)))})
     for n in config.sizes:
         rules.append({"n": n, "gap": sum_rule_gap(n, eigs, config)})
     return {

@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Key, Real, UInt32
 
 from ..core import (
@@ -66,8 +67,8 @@ def karras_levels(
     for name, value in named.items():
         check_shape(name, value, ())
         check_interval(name, value, 0.0, closed="neither")
-    ends = sigma_min, sigma_max
-    if all(map(is_concrete, ends)) and not float(sigma_min) < float(sigma_max):
+    concrete = is_concrete(sigma_min) and is_concrete(sigma_max)
+    if concrete and not np.all(np.asarray(sigma_min) < np.asarray(sigma_max)):
         raise ValueError(
             f"sigma_min: expected a number below sigma_max = {sigma_max}; got "
             f"{sigma_min}"

@@ -222,8 +222,8 @@ def _train(
         average = optax.incremental_update(params, average, 1 - decay)
         return (params, average, state, t + 1), value
 
-    carry, history = jax.lax.scan(step, carry, length=n_steps)
-    return Training(*carry, history)
+    (params, average, state, t), history = jax.lax.scan(step, carry, length=n_steps)
+    return Training(params, average, state, t, history)
 
 
 def _in_range(n_used, n, *, lr, sigma_data, sigma_mean, sigma_std, decay):

@@ -1,5 +1,7 @@
 r"""What becomes of the kernel of a residual network as its depth grows."""
 
+from typing import Any, cast
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Real
@@ -117,7 +119,8 @@ def _critical(delta, T):
         max_steps=512,
         throw=False,
     )
-    return solution.ys[1][0] / (2 * T)
+    _, total = cast(Any, solution.ys)
+    return total[0] / (2 * T)
 
 
 @paper("lai2026branch", "residual neural tangent kernel; its cusp is ours")

@@ -177,7 +177,7 @@ def _by_pairs(x1, x2, schedule, sigma_b, c_in, *, train, norm, normalize):
     factor = jnp.asarray(c_in, dtype)
     q1, q2 = (factor * jnp.sum(x**2, axis=1) for x in (x1, x2))
     kernel = factor * matmul(x1, x2.T)
-    equal = jnp.eye(len(x1), dtype=bool) if same else None
+    equal = jnp.eye(len(x1), dtype=bool)
     first = "A" in train
 
     def pin(matrix, diagonal):

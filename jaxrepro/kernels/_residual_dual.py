@@ -134,26 +134,25 @@ def _dual(delta, schedule, *, train, normalize):
 
 def _layers(delta, share, weight, train):
     """Last angle, mean of the sources seen on the way, and product of the slopes."""
+    inner = {"V", "W"} & set(train)
 
     def layer(carry, branch):
         delta, mean, product = carry
         a, w = branch
         turned = angle(delta) / jnp.pi
         gain, cosine = excess(delta), 1 - delta
-        source = {
-            ("V",): cosine + gain,
-            ("W",): cosine * (1 - turned),
-        }.get(_inner(train), cosine + (gain - cosine * turned) / 2)
+        if inner == {"V"}:
+            source = cosine + gain
+        elif inner == {"W"}:
+            source = cosine * (1 - turned)
+        else:
+            source = cosine + (gain - cosine * turned) / 2
         mean = mean + w * (source - mean) - a * turned * (1 - w) * mean
         product = product * (1 - a * turned)
         return (delta - a * gain, mean, product), None
 
     start = delta, jnp.zeros_like(delta), jnp.ones_like(delta)
     return jax.lax.scan(layer, start, (share, weight))[0]
-
-
-def _inner(train):
-    return tuple(group for group in train if group in ("V", "W"))
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(3,))
@@ -166,19 +165,20 @@ def _recursion_jvp(train, primals, tangents):
     delta, *branch = primals
     moves, *branch_moves = tangents
     zero = jax.custom_derivatives.SymbolicZero
-    result = _recursion(delta, *branch, train)
+    share, weight = branch
+    result = _recursion(delta, share, weight, train)
     change = [jnp.zeros_like(delta)] * 3
     if not isinstance(moves, zero):
         # The slope at every angle, carried along; what is left is linear in the move.
         seed = (jnp.ones_like(delta),)
-        _, slopes = jax.jvp(lambda d: _layers(d, *branch, train), (delta,), seed)
+        _, slopes = jax.jvp(lambda d: _layers(d, share, weight, train), (delta,), seed)
         change = [slope * moves for slope in slopes]
     if not all(isinstance(move, zero) for move in branch_moves):
         filled = tuple(
             jnp.zeros_like(x) if isinstance(move, zero) else move
             for x, move in zip(branch, branch_moves)
         )
-        run = lambda *branch: _layers(delta, *branch, train)
-        _, more = jax.jvp(run, tuple(branch), filled)
+        run = lambda share, weight: _layers(delta, share, weight, train)
+        _, more = jax.jvp(run, (share, weight), filled)
         change = [a + b for a, b in zip(change, more)]
     return result, tuple(change)

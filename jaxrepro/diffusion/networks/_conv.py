@@ -33,5 +33,5 @@ class MatmulConv(nnx.Conv):
         ]
         patches = jnp.concatenate(shifted, axis=-1)
         matrix = self.kernel[...].reshape(size * size * n_in, -1)
-        bias = jnp.expand_dims(self.bias[...], (0, 1, 2))
-        return patches @ matrix + bias
+        assert self.bias is not None
+        return patches @ matrix + jnp.expand_dims(self.bias[...], (0, 1, 2))

@@ -68,7 +68,7 @@ class LinearDenoiser(nnx.Module):
         bins = jnp.clip(jnp.round(place), 0, self.n_bins - 1).astype(jnp.int32)
         flat = x.reshape(len(x), -1)
         # Every map of every item, as one product: quicker than gathering matrices.
-        every = jnp.einsum("nd,kde->nke", flat, self.kernel[...])
+        every = jnp.einsum("ni,kij->nkj", flat, self.kernel[...])
         every = every + self.bias[...][None]
         mine = jnp.take_along_axis(every, bins[:, None, None], axis=1)
         return mine.reshape(x.shape)
