@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxrepro.data import load_fashion_mnist, load_mnist, load_photo_patches
@@ -27,6 +28,13 @@ class Pictures(NamedTuple):
     x: np.ndarray
     fit: GaussianFit
     deviation: float
+
+
+def eigen_coordinates(population: Pictures):
+    """All pictures, centred, in the eigenbasis of their covariance."""
+    fit = population.fit
+    flat = population.x.reshape(len(population.x), -1)
+    return jnp.asarray((flat - np.asarray(fit.mean)) @ np.asarray(fit.vectors))
 
 
 def load_pictures(name: str) -> Pictures:

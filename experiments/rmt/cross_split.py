@@ -16,7 +16,7 @@ from jaxrepro.experiment import Claim, experiment, select_rows, table_from_rows
 from jaxrepro.rmt import consistency_coefficient, plan_samples, sampling_cross_split
 from jaxrepro.sweep import Static, sweep
 
-from ._images import FASHION, PHOTOS, load_pictures
+from ._images import FASHION, PHOTOS, eigen_coordinates, load_pictures
 from ._samples import covariance, function_of, gaussian_rows, some_rows
 
 SURROGATE, PICTURES = "Gaussian surrogate", "pictures"
@@ -194,10 +194,7 @@ def plot(tables, out):
 )
 def run(config, out):
     population = load_pictures(config.images)
-    fit = population.fit
-    flat = population.x.reshape(len(population.x), -1)
-    z = jnp.asarray((flat - np.asarray(fit.mean)) @ np.asarray(fit.vectors))
-    eigs = fit.eigs
+    z, eigs = eigen_coordinates(population), population.fit.eigs
     noise = jax.random.normal(out.key, (config.n_seeds, len(eigs)))
     plan = plan_samples(eigs, config.tolerance, sigma_0=config.sigma_0)
     options = {"sigma_0": [config.sigma_0]}

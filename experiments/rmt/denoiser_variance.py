@@ -11,7 +11,6 @@ import functools
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.stats import spearmanr
 
@@ -19,7 +18,7 @@ from jaxrepro.experiment import Claim, experiment, select_rows, table_from_rows
 from jaxrepro.rmt import denoiser_variance, denoiser_variance_moments
 from jaxrepro.sweep import Grid, Static, sweep
 
-from ._images import FASHION, PHOTOS, load_pictures
+from ._images import FASHION, PHOTOS, eigen_coordinates, load_pictures
 from ._samples import covariance, gaussian_rows, shrinkage, some_rows
 
 GAUSSIAN, PICTURES = "Gaussian surrogate", "pictures"
@@ -45,15 +44,6 @@ class Config:
 
 QUICK = {"images": (PHOTOS,), "sizes": (300, 1000), "n_splits": 100, "n_inputs": 30}
 PAPERS = ("wang2026random",)
-
-
-def coordinates(name):
-    """All pictures, centred, in the eigenbasis of their covariance; its eigenvalues."""
-    population = load_pictures(name)
-    fit = population.fit
-    flat = population.x.reshape(len(population.x), -1)
-    z = (flat - np.asarray(fit.mean)) @ np.asarray(fit.vectors)
-    return jnp.asarray(z), fit.eigs
 
 
 def denoised(z, eigs, y, key, params, *, n, data):
@@ -220,7 +210,8 @@ def plot(tables, out):
 def run(config, out):
     rows = []
     for images in config.images:
-        z, eigs = coordinates(images)
+        population = load_pictures(images)
+        z, eigs = eigen_coordinates(population), population.fit.eigs
         k_inputs, k_noise = jax.random.split(out.key)
         chosen = jax.random.randint(k_inputs, (config.n_inputs,), 0, len(z))
         y = z[chosen], jax.random.normal(k_noise, (config.n_inputs, len(eigs)))

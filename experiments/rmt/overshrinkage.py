@@ -17,7 +17,7 @@ from jaxrepro.experiment import Claim, experiment, select_rows, table_from_rows
 from jaxrepro.rmt import denoiser_gain, sampling_gain, sampling_second_moment
 from jaxrepro.sweep import Static, sweep
 
-from ._images import FASHION, PHOTOS, load_pictures
+from ._images import FASHION, PHOTOS, eigen_coordinates, load_pictures
 from ._samples import covariance, function_of, shrinkage, some_rows
 
 DENOISER, SAMPLER = "denoiser", "sampler"
@@ -192,12 +192,10 @@ def plot(tables, out):
 )
 def run(config, out):
     population = load_pictures(config.images)
-    fit = population.fit
-    flat = population.x.reshape(len(population.x), -1)
-    z = (flat - np.asarray(fit.mean)) @ np.asarray(fit.vectors)
+    z, eigs = eigen_coordinates(population), population.fit.eigs
     options = {"sigma": config.sigma, "sigma_0": config.sigma_0}
     result = sweep(
-        functools.partial(gains, jnp.asarray(z)),
+        functools.partial(gains, z),
         Static(n=config.sizes, **{k: [v] for k, v in options.items()}),
         seeds=config.n_splits,
         base_seed=out.seed,
@@ -206,7 +204,6 @@ def run(config, out):
     )
     means = result.mean("seed").squeeze()
     rows, powers = [], []
-    eigs = fit.eigs
     for n in config.sizes:
         laws = {
             DENOISER: lambda n: denoiser_gain(config.sigma, n, eigs),

@@ -25,6 +25,7 @@ from ._errors import (
     DataUnavailableError as DataUnavailableError,
     MissingExtraError as MissingExtraError,
 )
+from ._function import check_function as check_function
 from ._key import check_key as check_key
 from ._matmul import matmul as matmul
 from ._mesh import check_mesh as check_mesh, replicate as replicate
@@ -54,6 +55,7 @@ __all__ = [
     "Status",
     "bibtex_entries",
     "check_choice",
+    "check_function",
     "check_integer",
     "check_interval",
     "check_key",

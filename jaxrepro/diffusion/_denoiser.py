@@ -8,7 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import check_integer, check_interval, check_shape, paper, promote_floating
+from ..core import (
+    check_function,
+    check_integer,
+    check_interval,
+    check_shape,
+    paper,
+    promote_floating,
+)
 from ._edm import edm_scalings
 
 
@@ -157,16 +164,3 @@ def _fits(shape, target):
     """Whether a shape broadcasts to another."""
     ends = zip(reversed(shape), reversed(target))
     return len(shape) <= len(target) and all(a in (1, b) for a, b in ends)
-
-
-def check_function(name: str, function) -> None:
-    """Raise unless an argument is a function that can be a static option."""
-    if not callable(function):
-        raise TypeError(f"{name}: expected a function; got {type(function).__name__}")
-    try:
-        hash(function)
-    except TypeError:
-        raise TypeError(
-            f"{name}: expected a function with a hash, by which its compiled program "
-            f"is found; got {type(function).__name__} without one"
-        ) from None

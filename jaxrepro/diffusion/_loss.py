@@ -6,8 +6,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, PyTree, Real
 
-from ..core import check_interval, check_real, check_shape, paper, promote_floating
-from ._denoiser import check_function
+from ..core import (
+    check_function,
+    check_interval,
+    check_real,
+    check_shape,
+    paper,
+    promote_floating,
+)
 from ._edm import edm_loss_weight
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Float, PyTree, Real
 
 from ..core import (
     check_choice,
+    check_function,
     check_precision,
     check_real,
     check_shape,
@@ -18,7 +19,6 @@ from ..core import (
     paper,
     promote_floating,
 )
-from ._denoiser import check_function
 
 
 @paper("karras2022elucidating", "the deterministic sampler, algorithm 1 of the paper")

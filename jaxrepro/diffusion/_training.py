@@ -10,6 +10,7 @@ import optax
 from jaxtyping import Array, ArrayLike, Float, Int, Key, PyTree, Real, UInt32
 
 from ..core import (
+    check_function,
     check_integer,
     check_interval,
     check_key,
@@ -20,7 +21,7 @@ from ..core import (
     paper,
     promote_floating,
 )
-from ._denoiser import Denoiser, check_function
+from ._denoiser import Denoiser
 from ._loss import denoising_loss
 
 

@@ -93,12 +93,6 @@ def check_inputs(name: str, x) -> None:
     check_precision(name, x)
 
 
-def check_function(name: str, function) -> None:
-    """Raise unless an argument is a function."""
-    if not callable(function):
-        raise TypeError(f"{name}: expected a function; got {type(function).__name__}")
-
-
 def check_nonzero(name: str, x) -> None:
     """Raise if a row of a concrete matrix is zero: it has no direction."""
     if is_concrete(x):

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from ..core import (
+    check_function,
     check_integer,
     check_interval,
     check_real,
@@ -17,7 +18,6 @@ from ..core import (
     paper,
     promote_floating,
 )
-from ._delta import check_function
 
 
 def gegenbauer(

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import ArrayLike, PyTree, Real
 
 from ..core import (
+    check_function,
     check_integer,
     check_interval,
     check_nonempty,
@@ -18,7 +19,6 @@ from ..core import (
     promote_floating,
 )
 from ._atoms import spectral_atoms
-from ._feature_map import check_function
 from ._measure import SpectralAtoms
 from ._regression import reduced_rank_regression
 

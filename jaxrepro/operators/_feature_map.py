@@ -86,17 +86,3 @@ def koopman_features(
 
     check_choice("activation", activation, ACTIVATIONS)
     return FeatureMap(*pure_pair(in_dim, widths, out_dim, activation))
-
-
-def check_function(name: str, function) -> None:
-    """Raise unless an argument is a function that can be a static option."""
-    if not callable(function):
-        got = "None" if function is None else type(function).__name__
-        raise TypeError(f"{name}: expected a function; got {got}")
-    try:
-        hash(function)
-    except TypeError:
-        raise TypeError(
-            f"{name}: expected a function with a hash, by which its compiled program "
-            f"is found; got {type(function).__name__} without one"
-        ) from None

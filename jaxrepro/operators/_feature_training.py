@@ -12,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Float, Key, PyTree, Real, UInt32
 
 from ..core import (
     check_choice,
+    check_function,
     check_integer,
     check_interval,
     check_key,
@@ -23,7 +24,7 @@ from ..core import (
     promote_floating,
 )
 from ._feature_losses import spectral_contrastive_loss, vamp2_loss
-from ._feature_map import FeatureMap, check_function
+from ._feature_map import FeatureMap
 
 
 class FeatureFit(NamedTuple):

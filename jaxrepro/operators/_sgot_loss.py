@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Inexact, PyTree, Real
 
 from ..core import (
+    check_function,
     check_integer,
     check_interval,
     check_nonempty,
@@ -19,7 +20,6 @@ from ..core import (
     promote_floating,
 )
 from ._feature_atoms import feature_atoms
-from ._feature_map import check_function
 from ._ground_cost import check_traced
 from ._measure import AtomClusters, KernelAtoms, SpectralAtoms, check_atoms
 from ._sgot import sgot, sot

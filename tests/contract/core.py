@@ -160,6 +160,7 @@ EXEMPT = dict.fromkeys(
     [
         "bibtex_entries",
         "check_choice",
+        "check_function",
         "check_integer",
         "check_interval",
         "check_key",

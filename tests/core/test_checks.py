@@ -9,6 +9,7 @@ import pytest
 
 from jaxrepro.core import (
     check_choice,
+    check_function,
     check_integer,
     check_interval,
     check_key,
@@ -129,6 +130,22 @@ def test_check_nonempty():
     message = "x: expected at least one element; got shape (2, 0)"
     with pytest.raises(ValueError, match=says(message)):
         check_nonempty("x", np.ones((2, 0)))
+
+
+def test_check_function():
+    check_function("loss", abs)
+    check_function("loss", lambda x: x)
+    with pytest.raises(TypeError, match="loss: expected a function; got None"):
+        check_function("loss", None)
+
+    class Unhashable:
+        __hash__ = None
+
+        def __call__(self):
+            pass
+
+    with pytest.raises(TypeError, match="loss: expected a function with a hash"):
+        check_function("loss", Unhashable())
 
 
 def test_check_choice():
