@@ -107,5 +107,10 @@ def setup(app):
     """Make the pages and figures once the settings are read."""
     # Before napoleon, which is connected with the default priority of 500.
     app.connect("autodoc-process-docstring", link_references, priority=400)
-    write_api_pages(DOCS / "api" / "generated")
+    pages = DOCS / "api" / "generated"
+    write_api_pages(pages)
+    # By name: a build that goes on from another knows no page of a new area.
+    app.config.autosummary_generate = [
+        page.relative_to(DOCS).as_posix() for page in sorted(pages.glob("*.rst"))
+    ]
     draw_figures(DOCS / "generated")

@@ -35,7 +35,8 @@ def paper(key: str, statement: str, *, uses: tuple[Callable, ...] = ()):
     Parameters
     ----------
     key : str
-        BibTeX key of an entry in ``references.bib`` beside the function.
+        BibTeX key of an entry in ``references.bib`` beside the function, or in that
+        of another area that cites the paper as well.
     statement : str
         The statement that the function implements, in the paper's own terms
         ("theorem on reduced rank regression", "definition of the metric").
@@ -128,11 +129,22 @@ def cite(*fns: Callable) -> str:
         statements.setdefault((key, area), []).append(f"% {statement}\n")
     blocks = []
     for (key, area), comments in statements.items():
-        entry = bibtex_entries(area).get(key)
+        entry = bibtex_entries(area).get(key) or _elsewhere(key)
         if entry is None:
-            raise KeyError(f"{key!r} is not in the references.bib of {area}")
+            raise KeyError(f"{key!r} is in no references.bib, not in that of {area}")
         blocks.append("".join(comments) + entry)
     return "\n\n".join(dict.fromkeys(blocks))
+
+
+def _elsewhere(key: str) -> str | None:
+    """Entry of a paper that two areas cite and another one than the first holds."""
+    package = __name__.split(".")[0]
+    for folder in sorted(importlib.resources.files(package).iterdir(), key=str):
+        if (folder / "references.bib").is_file():
+            entry = bibtex_entries(f"{package}.{folder.name}").get(key)
+            if entry is not None:
+                return entry
+    return None
 
 
 def bibtex_entries(area: str) -> dict[str, str]:

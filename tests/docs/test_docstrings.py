@@ -133,10 +133,11 @@ def test_references_section_names_the_papers(name):
     assert section.split() == ", ".join(f"[{key}]" for key in listed).split()
 
 
-def test_attached_citations_lie_in_their_own_area():
+def test_attached_citations_have_an_entry():
+    known = {key for area in AREAS for key in bibtex_entries(area.__name__)}
     for name, function in FUNCTIONS.items():
         for citation in citations(function):
-            assert citation.key in bibtex_entries(citation.area), name
+            assert citation.key in known, name
 
 
 @pytest.mark.parametrize(
