@@ -40,7 +40,7 @@ class Config:
     """Noise level at which generation ends."""
 
 
-QUICK = {"images": PHOTOS, "sizes": (30, 100, 1000), "n_pairs": 40, "n_seeds": 32}
+QUICK = {"images": PHOTOS, "sizes": (30, 1000), "n_pairs": 40, "n_seeds": 32}
 PAPERS = ("wang2026random",)
 
 

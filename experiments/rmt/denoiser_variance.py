@@ -42,7 +42,7 @@ class Config:
     """Noisy pictures."""
 
 
-QUICK = {"images": (PHOTOS,), "sizes": (300, 1000), "n_splits": 100, "n_inputs": 30}
+QUICK = {"images": (PHOTOS,), "sizes": (300,), "n_splits": 100, "n_inputs": 30}
 PAPERS = ("wang2026random",)
 
 

@@ -77,9 +77,10 @@ class Config:
 QUICK = {
     "images": PHOTOS,
     "networks": ("MLP",),
-    "sizes": (300, 1000, 10000),
+    "sizes": (300, 1000),
     "n_train": 500,
-    "n_seeds": 128,
+    "chunk": 500,
+    "n_seeds": 64,
 }
 PAPERS = ("wang2026random", "karras2022elucidating", "gu2025memorization")
 
@@ -297,6 +298,7 @@ CLAIMS = [
         measure=of_every_network(over_control),
         target=1.0,
         tolerance=0.35,
+        quick=False,
     ),
     Claim(
         "linear",

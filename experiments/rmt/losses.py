@@ -35,7 +35,7 @@ class Config:
     """Training sets of each size."""
 
 
-QUICK = {"ratios": (0.5, 1.0, 2.0, 4.0), "n_models": 100}
+QUICK = {"ratios": (0.5, 1.0, 2.0), "n_models": 100}
 PAPERS = ("wang2026random",)
 # Quantities by name: measured in a trial, predicted by `predictions`.
 QUANTITIES = ("train", "test", "tuned", "divergence", "bures")

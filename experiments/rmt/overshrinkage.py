@@ -41,7 +41,7 @@ class Config:
     """Modes that claims look at, the largest ones."""
 
 
-QUICK = {"images": PHOTOS, "sizes": (100, 300, 1000), "n_splits": 40}
+QUICK = {"images": PHOTOS, "sizes": (100, 1000), "n_splits": 40}
 PAPERS = ("wang2026random",)
 
 

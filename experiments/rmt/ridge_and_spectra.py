@@ -46,7 +46,8 @@ class Config:
 
 
 QUICK = {
-    "ratios": (0.5, 1.0, 2.0),
+    "ratios": (0.5, 1.0),
+    "spectrum_ratios": (2.0,),
     "ridges": (1e-4, 0.1),
     "n_fits": 200,
     "n_spectra": 10,

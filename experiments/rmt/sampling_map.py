@@ -44,6 +44,8 @@ class Config:
     """Training sets of each size."""
     n_seeds: int = 48
     """Noises."""
+    samplers: tuple[str, ...] = SAMPLERS
+    """Ways to generate: exact, euler, heun."""
     n_steps: int = 18
     """Steps of the discrete samplers."""
     sigma_0: float = 0.1
@@ -52,7 +54,7 @@ class Config:
     """Noise level at the start."""
 
 
-QUICK = {"n_models": 200, "n_seeds": 24}
+QUICK = {"samplers": (EXACT, "heun"), "sizes": (96,), "n_models": 150, "n_seeds": 24}
 PAPERS = ("wang2026random", "karras2022elucidating")
 
 
@@ -155,9 +157,11 @@ def plot(tables, out):
         caption="Variance over models of what is generated from one noise, against the "
         "prediction; a noise a dot, a panel a size of the training set.",
         ncols=len(sizes),
+        squeeze=False,
     ) as (_, axes):
+        axes = axes[0]
         for panel, n in zip(axes, sizes):
-            for sampler, marker in zip(SAMPLERS, "o+x"):
+            for sampler, marker in zip(np.unique(tables["seeds"]["sampler"]), "o+x"):
                 rows = select_rows(tables["seeds"], sampler=sampler, n=n)
                 panel.plot(
                     rows["predicted"], rows["measured"], marker, ms=3, label=sampler
@@ -183,7 +187,7 @@ def run(config, out):
     x = config.sigma_T * jax.random.normal(out.key, shape)
     result = sweep(
         functools.partial(generated, config, eigs, x),
-        Static(sampler=SAMPLERS, n=config.sizes),
+        Static(sampler=config.samplers, n=config.sizes),
         seeds=config.n_models,
         base_seed=out.seed,
         out=out.path / "sweep",
@@ -191,7 +195,7 @@ def run(config, out):
     )["out"]
     low = config.sigma_0**2 / 2
     means, seeds, pairs, rules = [], [], [], []
-    for sampler in SAMPLERS:
+    for sampler in config.samplers:
         fn = factor(config, sampler)
         for n in config.sizes:
             models = result.sel(sampler=sampler, n=n).transpose("seed", ...).values
